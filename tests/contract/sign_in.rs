@@ -5,6 +5,7 @@ mod administrator;
 mod attacks;
 mod browser;
 mod code;
+mod confirmation;
 mod consent;
 mod counted;
 mod device;
@@ -13,10 +14,12 @@ mod killed;
 mod new_password;
 mod once;
 mod over;
+mod passkey;
 mod password;
 mod record;
 mod refresh;
 mod request;
+mod second_factor;
 mod session;
 mod sign_out;
 mod tenants;
@@ -85,6 +88,12 @@ impl Home {
             let made = create("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
             made["secret"].as_str().unwrap().to_owned()
         };
+        // the tests that are about passkeys turn the offer of one on again
+        let filter =
+            format!("applyToIdpInstanceId eq \"{}\" and name eq \"PasskeyEnrolment\"", id(&instance));
+        let option = first(&format!("/Option?filter={}", encode(&filter))).await;
+        let off = json!({ "value": "Off", "concurrencyToken": option["concurrencyToken"] });
+        admin.patch(&format!("{BASE}/Option/{}", id(&option)), off).await.expect(202);
         let user = json!({
             "loginName": "ann", "firstName": "Ann", "lastName": "Archer", "emailAddress": "ann@example.com",
             "emailAddressConfirmed": true,
@@ -170,7 +179,7 @@ impl Home {
     }
 }
 
-/// Leaves a session, a grant, a consent and a record of somebody who signs in.
+/// Leaves a session, a grant, a consent, a second factor and a record of somebody who signs in.
 pub async fn leave_traces(world: &World) {
     let home = Home::with(world, json!({ "accessGrantConsent": "External" })).await;
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
@@ -180,6 +189,8 @@ pub async fn leave_traces(world: &World) {
     world.make("SignInConsent", consent).await;
     let (_, answer) = home.sign_in(world).await;
     home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+    second_factor::ask_for(world, &home, "totp").await;
+    second_factor::enrol(world, &home).await;
 }
 
 /// Sets an option of the home's tenant.
@@ -197,6 +208,13 @@ async fn change(world: &World, path: &str, members: Value) {
     let mut body = json!({ "concurrencyToken": now["concurrencyToken"] });
     body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     world.admin.patch(&path, body).await.expect(202);
+}
+
+/// Where the link leads whose text has these words.
+fn link(page: &browser::Page, words: &str) -> String {
+    let at = page.html.find(words).unwrap_or_else(|| panic!("no {words} in {}", page.html));
+    let from = page.html[..at].rfind("href=\"").unwrap() + 6;
+    page.html[from..].split('"').next().unwrap().replace("&amp;", "&")
 }
 
 /// A value as it stands in a query or form.

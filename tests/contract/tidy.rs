@@ -41,7 +41,7 @@ fn dependencies_point_downward() {
         ("image", &["picture"]),
         ("chancery-application", &["userstore", "management", "signin"]),
         ("chancery-ledger", &["resource", "userstore", "management", "server"]),
-        ("chancery-credential", &["userstore", "server"]),
+        ("chancery-credential", &["userstore", "signin", "server"]),
         // itself, for its own tests
         ("chancery-mail", &["mail", "userstore", "server", "testkit"]),
         ("chancery-passkey", &["userstore"]),

@@ -31,6 +31,24 @@ pub enum EndOf<'a> {
 }
 
 impl EndOf<'_> {
+    /// Adds the condition on the person of a row.
+    fn add_person(self, sql: &mut Sql) {
+        if let Self::Person(id) = self {
+            sql.add("person_id = ");
+            sql.add_bound(id);
+        }
+        if let Self::StoreUsers { store, users } = self {
+            sql.add(
+                "person_id IN (SELECT u.id FROM application_identity i JOIN application_user u \
+                 ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
+            );
+            sql.add_bound(store);
+            sql.add(" AND i.subject IN ");
+            sql.add_list(users.iter().map(|user| user.to_string().into()));
+            sql.add(")");
+        }
+    }
+
     /// Adds the condition on a table's rows; `by_id` finds the row, or rows, that an id names.
     fn add_condition(self, sql: &mut Sql, by_id: &str) {
         match self {
@@ -38,25 +56,12 @@ impl EndOf<'_> {
                 sql.add(by_id);
                 sql.add_bound(id);
             }
-            Self::Person(id) => {
-                sql.add("person_id = ");
-                sql.add_bound(id);
-            }
+            Self::Person(_) | Self::StoreUsers { .. } => self.add_person(sql),
             Self::Access { client_app, person } => {
                 sql.add("client_app_id = ");
                 sql.add_bound(client_app);
                 sql.add(" AND person_id = ");
                 sql.add_bound(person);
-            }
-            Self::StoreUsers { store, users } => {
-                sql.add(
-                    "person_id IN (SELECT u.id FROM application_identity i JOIN application_user u \
-                     ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
-                );
-                sql.add_bound(store);
-                sql.add(" AND i.subject IN ");
-                sql.add_list(users.iter().map(|user| user.to_string().into()));
-                sql.add(")");
             }
         }
         sql.add(" AND ended_on IS NULL");
@@ -82,11 +87,52 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
         whose.add_condition(&mut ended, "id = ");
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }
+    if matches!(whose, EndOf::Person(_) | EndOf::StoreUsers { .. }) {
+        // browsers are remembered by what was proven before
+        let mut forgotten = Sql::new("WHERE ");
+        whose.add_person(&mut forgotten);
+        tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
+    }
     let of_session = matches!(whose, EndOf::Session(_));
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
     whose
         .add_condition(&mut ended, if of_session { "is_offline = FALSE AND session_id = " } else { "id = " });
     tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)
+}
+
+/// Ends the sessions of a person that a credential was used in, a passkey or a second factor.
+///
+/// # Errors
+/// Errors of the store.
+pub fn sign_out_by(
+    tx: &mut Tx<'_>,
+    (person, credential): (Uuid, Uuid),
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let text = "SELECT id FROM sign_in_session WHERE person_id = ?1 AND ended_on IS NULL \
+        AND proofs LIKE '%' || ?2 || '%'";
+    let mut sessions = Vec::new();
+    tx.query(text, &[person.into(), credential.to_string().into()], |row| {
+        sessions.push(row.id(0)?);
+        Ok(())
+    })?;
+    sessions.into_iter().try_for_each(|session| sign_out(tx, EndOf::Session(session), now))
+}
+
+/// The same, of whoever is this user of a user store.
+///
+/// # Errors
+/// Errors of the store.
+pub fn sign_out_user_by(
+    tx: &mut Tx<'_>,
+    (store, user): (Uuid, Uuid),
+    credential: Uuid,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let text = "SELECT u.id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+        WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
+    let person = tx.one(text, &[store.into(), user.to_string().into()], |row| row.id(0))?;
+    person.map_or(Ok(()), |person| sign_out_by(tx, (person, credential), now))
 }
 
 /// A client app is told once of a session, whatever it was granted in it.

@@ -1,4 +1,4 @@
-//! Passwords and login attempts as pure rules: how a password is hashed and verified, which passwords
+//! Passwords, one-time codes and login attempts as pure rules: how a password is hashed and verified, which passwords
 //! are good enough, and when too many wrong ones lock a user.
 //!
 //! This crate does no I/O and reads no clock. [`hash`] and [`policy`] are slow on purpose or by
@@ -11,6 +11,7 @@ pub mod lockout;
 #[cfg(any(test, feature = "model"))]
 pub mod model;
 pub mod policy;
+pub mod totp;
 
 /// The longest password, in bytes of UTF-8: a longer one is never set and never right, so that the work of a
 /// request is bounded. 128 characters, the default of PasswordMaxLength, are at most 512 bytes.

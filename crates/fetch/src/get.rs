@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
+use chancery_record::Secret;
 use http::{
     Method, Request, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -59,18 +60,40 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
     }
 }
 
-/// Posts a form (`application/x-www-form-urlencoded`) to a URL; the status of the answer, whose body is read within
-/// the limits and not looked at.
+/// What is posted.
+#[derive(Clone, Debug)]
+pub struct PostBody {
+    /// Its media type.
+    pub media_type: &'static str,
+    /// The text.
+    pub text: String,
+    /// By what this server proves who it is (RFC 6750).
+    pub bearer: Option<Secret>,
+}
+
+impl PostBody {
+    /// A form.
+    pub const fn form(text: String) -> Self {
+        Self { media_type: "application/x-www-form-urlencoded", text, bearer: None }
+    }
+
+    /// JSON.
+    pub const fn json(text: String) -> Self {
+        Self { media_type: "application/json", text, bearer: None }
+    }
+}
+
+/// Posts to a URL; the status of the answer, whose body is read within the limits and not looked at.
 ///
 /// # Errors
 /// [`Failure`]
-pub async fn post(url: &str, form: String, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
-    request(url, Some(form), limits, policy).await.map(|(status, _)| status.as_u16())
+pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
+    request(url, Some(body), limits, policy).await.map(|(status, _)| status.as_u16())
 }
 
 async fn request(
     url: &str,
-    form: Option<String>,
+    body: Option<PostBody>,
     limits: Limits,
     policy: &Policy,
 ) -> Result<(StatusCode, Vec<u8>), Failure> {
@@ -90,10 +113,10 @@ async fn request(
     let fetching = async {
         let tcp = connect(&addresses(&url, is_plain, policy).await?, time).await?;
         if is_plain {
-            ask(tcp, &url, form, limits.bytes).await
+            ask(tcp, &url, body, limits.bytes).await
         } else {
             let host = url.host().ok_or(Failure::Url)?;
-            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, form, limits.bytes).await
+            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, body, limits.bytes).await
         }
     };
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
@@ -146,21 +169,29 @@ async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, 
 async fn ask<S>(
     stream: S,
     url: &Url,
-    form: Option<String>,
+    body: Option<PostBody>,
     limit: usize,
 ) -> Result<(StatusCode, Vec<u8>), Failure>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
-    if form.is_some() {
-        request = request.method(Method::POST).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let mut text = String::new();
+    if let Some(body) = body {
+        request = request.method(Method::POST).header(CONTENT_TYPE, body.media_type);
+        if let Some(token) = body.bearer {
+            let mut value =
+                HeaderValue::from_bytes(&[b"Bearer ", token.expose()].concat()).map_err(|_| Failure::Url)?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        text = body.text;
     }
     let request = request
         .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
         .header(USER_AGENT, concat!("chancery/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
-        .body(Full::new(Bytes::from(form.unwrap_or_default())))
+        .body(Full::new(Bytes::from(text)))
         .map_err(|_| Failure::Url)?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD)

@@ -87,6 +87,7 @@ mod tests {
         QueuedMail {
             id: Uuid::from_u128(7),
             store: 1,
+            mfa_instance: None,
             kind: "PasswordReset".into(),
             sender: sender.into(),
             recipient: recipient.into(),

@@ -54,9 +54,11 @@ impl Transport {
     }
 }
 
-/// Finds the carrier of a store's mail, within the transaction that leases the mail. `None`: none is
-/// configured, or its configuration is not valid; the mail waits for that to change.
-pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<Transport>, Error> + Send + Sync>;
+/// Finds the carrier of a store's mail, or of an MFA instance's with a mail server of its own, within the transaction
+/// that leases the mail. `None`: none is configured, or its configuration is not valid; the mail waits for that to
+/// change.
+pub type ServerOf =
+    Arc<dyn Fn(&mut Tx<'_>, i64, Option<Uuid>) -> Result<Option<Transport>, Error> + Send + Sync>;
 
 /// The result of a call of [`deliver_due`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,7 +140,7 @@ fn claim(
             delivered.given_up += u32::from(give_up(tx, mail.id, now, why)?);
             continue;
         }
-        let server = server_of(tx, mail.store)?;
+        let server = server_of(tx, mail.store, mail.mfa_instance)?;
         let sending = server.as_ref().map_or(Duration::ZERO, Transport::time);
         if lease(tx, mail.id, holder, now, now.plus(milliseconds(sending + MARGIN)))? {
             mail.attempts += 1;

@@ -34,6 +34,8 @@ pub struct NewMail {
     pub id: Uuid,
     /// The number of the store whose mail server sends it.
     pub store: i64,
+    /// The MFA instance whose own mail server sends it; none: the store's.
+    pub mfa_instance: Option<Uuid>,
     /// The user that the mail is about; it is deleted with the user.
     pub person: Option<Uuid>,
     /// The kind of mail.
@@ -62,8 +64,8 @@ pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
     tx.queue(
         &StateTable::MailMessage.insert(
             "(id, store, kind, state, sender, recipient, locale, sealed_data, created_on, \
-         expires_on, attempts, due_on, leased_until, person) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?9, 0, ?11)",
+         expires_on, attempts, due_on, leased_until, person, mfa_instance_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?9, 0, ?11, ?12)",
         ),
         vec![
             mail.id.into(),
@@ -77,6 +79,7 @@ pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
             mail.created_on.0.into(),
             mail.expires_on.0.into(),
             mail.person.into(),
+            mail.mfa_instance.into(),
         ],
     )
 }
@@ -128,6 +131,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
 pub struct QueuedMail {
     pub id: Uuid,
     pub store: i64,
+    pub mfa_instance: Option<Uuid>,
     pub kind: String,
     pub sender: String,
     pub recipient: String,
@@ -147,7 +151,8 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedM
     let (mut found, mut more) = (Vec::new(), false);
     tx.query(
         &format!(
-            "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts, place \
+            "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts, place, \
+             mfa_instance_id \
              FROM (SELECT m.*, ROW_NUMBER() OVER (PARTITION BY m.store ORDER BY m.due_on, m.rid) + \
              (SELECT count(*) FROM mail_message l WHERE l.store = m.store AND l.state = ?1 AND l.leased_until > ?2) \
              AS place FROM mail_message m WHERE m.state = ?1 AND m.due_on <= ?2 AND m.leased_until <= ?2) waiting \
@@ -166,11 +171,12 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedM
                 kind: row.text(2)?.to_owned(),
                 sender: row.text(3)?.to_owned(),
                 recipient: row.text(4)?.to_owned(),
-                locale: if row.is_null(5)? { None } else { Some(row.text(5)?.to_owned()) },
+                locale: row.optional_text(5)?,
                 sealed_data: row.bytes(6)?.to_vec(),
                 created_on: Timestamp(row.int(7)?),
                 expires_on: Timestamp(row.int(8)?),
                 attempts: row.int(9)?,
+                mfa_instance: if row.is_null(11)? { None } else { Some(row.id(11)?) },
             });
             Ok(())
         },

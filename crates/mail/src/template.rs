@@ -17,19 +17,23 @@ pub enum Kind {
     PasswordReset,
     /// To an address that a user wants to verify as a security contact. Data: `code`, `valid_until`.
     SecurityContactCode,
+    /// To a person who signs in. Data: `code`, `valid_until`.
+    SignInCode,
     /// To an operator. Data: `login_name`, `store`, and `until` unless the lock is permanent.
     UserLocked,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::PasswordReset, Self::SecurityContactCode, Self::UserLocked];
+    pub const ALL: [Self; 4] =
+        [Self::PasswordReset, Self::SecurityContactCode, Self::SignInCode, Self::UserLocked];
 
     /// The kind's name, as the outbox stores it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PasswordReset => "PasswordReset",
             Self::SecurityContactCode => "SecurityContactCode",
+            Self::SignInCode => "SignInCode",
             Self::UserLocked => "UserLocked",
         }
     }
@@ -89,6 +93,8 @@ const fn sources(kind: Kind, language: Language) -> (&'static str, &'static str)
         (Kind::PasswordReset, Language::German) => pair!("password_reset.de"),
         (Kind::SecurityContactCode, Language::English) => pair!("security_contact_code.en"),
         (Kind::SecurityContactCode, Language::German) => pair!("security_contact_code.de"),
+        (Kind::SignInCode, Language::English) => pair!("sign_in_code.en"),
+        (Kind::SignInCode, Language::German) => pair!("sign_in_code.de"),
         (Kind::UserLocked, Language::English) => pair!("user_locked.en"),
         (Kind::UserLocked, Language::German) => pair!("user_locked.de"),
     }
@@ -189,6 +195,11 @@ mod tests {
         let code = json!({ "code": "481516", "valid_until": MOMENT });
         for (locale, subject) in [("de", "Ihr Bestätigungscode"), ("fr", "Your verification code")] {
             let mail = render(Kind::SecurityContactCode, Some(locale), &code).unwrap();
+            assert_eq!(mail.subject, subject);
+            assert!(mail.text.contains("481516") && mail.html.contains("481516"));
+        }
+        for (locale, subject) in [("de", "Ihr Anmeldecode"), ("en", "Your sign-in code")] {
+            let mail = render(Kind::SignInCode, Some(locale), &code).unwrap();
             assert_eq!(mail.subject, subject);
             assert!(mail.text.contains("481516") && mail.html.contains("481516"));
         }

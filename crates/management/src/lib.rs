@@ -95,6 +95,7 @@ static OPERATIONS: &[&[Op]] = &[
     passkey_trust::OPERATIONS,
     sign_in::session::OPERATIONS,
     sign_in::grant::OPERATIONS,
+    sign_in::factor::OPERATIONS,
     sign_in::consent::OPERATIONS,
     sign_in::record::OPERATIONS,
     &audit_trail::OPERATIONS,

@@ -86,7 +86,8 @@ pub(crate) fn check_origin(policy: &Policy, client_data: &[u8]) -> Result<(), Re
     }
 }
 
-pub(crate) fn to_base64(bytes: &[u8]) -> String {
+/// Bytes in base64url, as WebAuthn's JSON holds them.
+pub fn to_base64(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 

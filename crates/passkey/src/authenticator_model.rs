@@ -33,6 +33,11 @@ impl<'a> AuthenticatorModels<'a> {
         self.snapshot?.name(aaguid)
     }
 
+    /// Whether a model keeps its keys in hardware.
+    pub fn is_hardware(&self, aaguid: [u8; 16]) -> bool {
+        self.snapshot.and_then(|snapshot| snapshot.model(aaguid)).is_some_and(|model| model.is_hardware)
+    }
+
     /// Whether a model is known to be compromised or withdrawn.
     pub fn is_undesired(&self, aaguid: [u8; 16]) -> bool {
         self.snapshot.is_some_and(|snapshot| snapshot.is_undesired(aaguid, self.now))

@@ -7,10 +7,11 @@ use webauthn_rs_core::proto::{
     ParsedAttestation, RegisteredExtensions, UserVerificationPolicy,
 };
 
-use crate::{Kind, Refusal, answer::base64_text};
+use crate::{AuthenticatorModels, Kind, Refusal, answer::base64_text};
 
 /// A credential of a user. Its public key verifies signatures, and cannot be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "they are facts that do not exclude each other")]
 pub struct Credential {
     /// The credential's id, up to 1,023 bytes.
     #[serde(with = "base64_text")]
@@ -34,6 +35,9 @@ pub struct Credential {
     /// on it. Empty without attestation, and with self attestation.
     #[serde(with = "certificates")]
     pub attestation_chain: Vec<Vec<u8>>,
+    /// Whether the attestation led to a root of the model at the registration.
+    #[serde(default)]
+    pub is_model_proven: bool,
     pub(crate) key: COSEKey,
 }
 
@@ -47,6 +51,12 @@ impl Credential {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(bytes)
             .map_err(|_| Refusal::new(Kind::Malformed, "the stored credential cannot be read"))
+    }
+
+    /// Whether its key cannot leave a piece of hardware, as far as is proven: it is bound to its device, and of a model
+    /// whose attestation was checked and that is known to keep keys in hardware.
+    pub fn is_hardware(&self, models: AuthenticatorModels<'_>) -> bool {
+        !self.is_backup_eligible && self.is_model_proven && models.is_hardware(self.aaguid)
     }
 
     /// The credential in the library's form. User verification follows from the ceremony's policy alone, and

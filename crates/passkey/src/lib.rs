@@ -17,7 +17,7 @@ mod refusal;
 mod registration;
 mod state;
 
-pub use answer::{credential_id_of, user_handle_of};
+pub use answer::{credential_id_of, to_base64, user_handle_of};
 pub use authentication::{AuthenticationResult, finish_authentication, start_authentication};
 pub use authenticator_model::AuthenticatorModels;
 pub use credential::Credential;

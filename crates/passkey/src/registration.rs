@@ -122,6 +122,7 @@ pub fn finish_registration(
         is_backed_up: made.backup_state,
         user_verified: made.user_verified,
         transports: transports_of(response),
+        is_model_proven: models.check_chain(attested.aaguid, &attested.chain, &made.attestation.data).is_ok(),
         attestation_chain: attested.chain,
         key: made.cred,
     })

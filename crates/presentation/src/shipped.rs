@@ -21,7 +21,12 @@ macro_rules! views {
 views!(
     "Layout",
     "SignIn",
+    "AccessPass",
     "SecondFactor",
+    "Enrol",
+    "Passkey",
+    "Confirm",
+    "Terms",
     "PasswordChange",
     "PasswordReset",
     "Consent",
@@ -34,7 +39,7 @@ views!(
 );
 
 /// The parts that views include. A customer's view may include them too.
-const PARTS: [(&str, &str); 3] = templates!("Field", "Rules", "Style");
+const PARTS: [(&str, &str); 4] = templates!("Field", "Rules", "Style", "Ways");
 
 /// The names of the views.
 pub const fn names() -> &'static [&'static str] {
@@ -99,7 +104,11 @@ pub(crate) mod tests {
     fn look_at(page: &str, language: Language) {
         assert!(page.starts_with("<!DOCTYPE html>\n"), "{page}");
         assert!(page.contains(&format!("<html lang=\"{}\">", language.tag())));
-        assert!(!page.contains("{{") && !page.contains("{%") && !page.contains("<script"), "{page}");
+        assert!(!page.contains("{{") && !page.contains("{%"), "{page}");
+        // the one script is for passkeys, and no page runs it that asks for none
+        let scripts = page.matches("<script").count();
+        assert_eq!(scripts, page.matches("<script src=\"/signin/passkey.js\" defer></script>").count());
+        assert!(scripts <= usize::from(page.contains("data-passkey=")), "{page}");
         let title = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
         assert!(title.ends_with("Chancery") || title.ends_with("Northwind Traders"), "{title}");
         assert!(page.contains("<style nonce=\"bm9uY2U\">") && page.matches("<h1>").count() == 1);
@@ -139,7 +148,10 @@ pub(crate) mod tests {
         has("SignIn", "refused", "aria-invalid=\"true\" aria-describedby=\"password-about\"");
         has("SignIn", "refused", "<title>Error: Sign in · Chancery</title>");
         has("SignIn", "branded", "--accent: #f2b705; --on-accent: #000");
+        has("SignIn", "first", "<script src=\"/signin/passkey.js\" defer>");
         has("SecondFactor", "totp", "autocomplete=\"one-time-code\"");
+        has("Enrol", "first", "ABCD EFGH");
+        has("AccessPass", "first", "autocomplete=\"one-time-code\"");
         has("PasswordChange", "expired", "autocomplete=\"new-password\"");
         has("PasswordReset", "set", "autocomplete=\"username\"");
     }

@@ -1,15 +1,19 @@
 //! What a sign-in needs to know of a client app, as administrators set it. It is cached until the security epoch
 //! advances.
 
-use std::{collections::HashMap, sync::Arc};
+mod load;
 
-use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
+use std::sync::Arc;
+
+use chancery_flow::TenantFacts;
 use chancery_oauth::{ClientFacts, Refusal, Scope, SecurityProfile, SignInFacts};
-use chancery_record::{Value, fold};
-use chancery_resource::settings::{Options, Owner};
-use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
+use chancery_record::fold;
+use chancery_resource::settings::Options;
+use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
+
+use crate::second_factor::OfferedFactor;
 
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
@@ -107,6 +111,8 @@ pub struct ServingTenant {
     pub name: String,
     /// The user stores among the instances, in the order in which a name is looked for.
     pub stores: Vec<OfferedStore>,
+    /// Its second factors that can be used, in order.
+    pub factors: Vec<OfferedFactor>,
     /// Its options.
     pub options: Arc<Options>,
 }
@@ -122,8 +128,10 @@ pub struct OfferedStore {
     pub subscription: Uuid,
     /// Whether somebody who signs in for the first time becomes a platform user.
     pub creates_platform_users: bool,
-    /// Whether a second factor is asked for.
-    pub asks_for_second_factor: bool,
+    /// The MFA instances that it asks for, whether they can be used or not.
+    pub factors: Vec<Uuid>,
+    /// Its options.
+    pub options: Arc<Options>,
 }
 
 impl Application {
@@ -204,140 +212,11 @@ impl Applications {
         {
             return Ok(Some(known));
         }
-        let (found, epoch) = store.run("FindApplication", Mode::Quick, None, move |tx| load(tx, id)).await?;
+        let (found, epoch) =
+            store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
         let Some(found) = found.filter(|found| found.enabled) else { return Ok(None) };
         let found = Arc::new(found);
         self.0.insert(id, (Arc::clone(&found), epoch));
         Ok(Some(found))
     }
-}
-
-const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
-    a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
-    a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
-    a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
-    a.allow_device_authorization_grant, \
-    EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
-    FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
-const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
-const SCOPES: &str =
-    "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
-const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
-const TENANTS: &str = "SELECT t.id, t.name FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
-    JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
-    WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
-    AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
-/// User stores alone: other instances cannot be used yet.
-const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
-    EXISTS (SELECT 1 FROM idp_instance_mfa_instance f WHERE f.idp_instance_rid = i.rid), i.name \
-    FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
-    JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
-    JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
-    WHERE a.id = ?1 AND i.is_active AND y.is_active AND i.store_name_key IS NOT NULL \
-    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-    AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
-const OPTIONS: &str = "SELECT t.id, o.name, o.value FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    JOIN option_value o ON o.apply_to_tenant_id = t.id WHERE a.id = ?1";
-
-fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> {
-    let key = [Value::Id(id)];
-    // the epoch is read first, so that what follows is no older
-    let texts = [EPOCH, ABOUT, URIS, SCOPES, TENANTS, INSTANCES, RESOURCES, OPTIONS];
-    let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
-    let (mut epoch, mut found) = (0, None);
-    let mut options: HashMap<Uuid, HashMap<String, String>> = HashMap::new();
-    tx.query_all(&statements, &mut |index, row| {
-        match (index, &mut found) {
-            (0, _) => epoch = row.int(0)?,
-            (1, found) => *found = Some(read_application(row)?),
-            (_, None) => {}
-            (2, Some(found)) => {
-                let uris =
-                    if row.text(1)? == "Login" { &mut found.login_uris } else { &mut found.logout_uris };
-                uris.push(row.text(0)?.to_owned());
-            }
-            (3, Some(found)) => found.scopes.push(OwnScope {
-                key: row.text(0)?.to_owned(),
-                name: row.text(1)?.to_owned(),
-                description: optional(row, 2)?,
-            }),
-            (4, Some(found)) => found.tenants.push(ServingTenant {
-                facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
-                name: row.text(1)?.to_owned(),
-                stores: Vec::new(),
-                options: Options::new(Owner::Tenant, HashMap::new()).into(),
-            }),
-            (5, Some(found)) => add_store(found, row)?,
-            (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
-            (_, Some(_)) => {
-                let own = options.entry(row.id(0)?).or_default();
-                own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
-            }
-        }
-        Ok(())
-    })?;
-    for tenant in found.iter_mut().flat_map(|found| &mut found.tenants) {
-        if let Some(own) = options.remove(&tenant.facts.id) {
-            tenant.options = Options::new(Owner::Tenant, own).into();
-        }
-    }
-    Ok((found, epoch))
-}
-
-fn read_application(row: &Row<'_>) -> Result<Application, Error> {
-    Ok(Application {
-        id: row.id(0)?,
-        rid: row.int(1)?,
-        subscription: row.id(2)?,
-        name: row.text(3)?.to_owned(),
-        enabled: row.bool(4)?,
-        allow_user_login: row.bool(5)?,
-        is_public: row.bool(6)?,
-        is_native: row.bool(7)?,
-        is_restricted: row.bool(8)?,
-        allow_cross_subscription: row.bool(9)?,
-        scope_filter_enabled: row.bool(10)?,
-        signs_out_silently: row.text(11)? == "Implicit",
-        consent: match row.text(12)? {
-            "Implicit" => ConsentMode::Implicit,
-            "Explicit" => ConsentMode::Explicit,
-            "Systematic" => ConsentMode::Systematic,
-            _ => ConsentMode::External,
-        },
-        allowed_response_types: row.text(13)?.to_owned(),
-        security_profile: row.text(14)?.to_owned(),
-        filters_resources: row.bool(15)?,
-        includes_groups: row.bool(16)?,
-        is_pairwise: row.text(17)? == "Pairwise",
-        client_uri: optional(row, 18)?,
-        logo_uri: optional(row, 19)?,
-        allows_devices: row.bool(20)?,
-        asks_for_second_factor: row.bool(21)?,
-        login_uris: Vec::new(),
-        logout_uris: Vec::new(),
-        scopes: Vec::new(),
-        resources: Vec::new(),
-        tenants: Vec::new(),
-    })
-}
-
-fn optional(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
-    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
-}
-
-fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
-    let (tenant, id) = (row.id(0)?, row.id(1)?);
-    let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) else {
-        return Ok(());
-    };
-    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind: InstanceKind::Store });
-    tenant.stores.push(OfferedStore {
-        id,
-        subscription: row.id(3)?,
-        creates_platform_users: row.bool(4)?,
-        asks_for_second_factor: row.bool(5)?,
-        name: row.text(6)?.to_owned(),
-    });
-    Ok(())
 }

@@ -70,7 +70,7 @@ impl Provider<'_> {
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
         }
         let kept = KeptFlow::new(issuing, application.id, parameters, Flow::new(demanded));
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         if visit.session.is_some() {
             // most who come with a session need no page: looked at and answered in one transaction
             return self.answer(visit, kept, circumstances).await;

@@ -1,24 +1,27 @@
-//! Where a first factor was proven: the person is signed in, or goes on to what is due.
+//! Where something was proven or done: the person is signed in, or goes on to what is due.
 
 use std::sync::Arc;
 
-use chancery_flow::{Acr, Due, Event, Flow, Method, Proven, Step, acr_of, amr_of};
+use chancery_flow::{Acr, Event, Flow, Identified, Method, Proven, Step, acr_of, amr_of};
 use chancery_oauth::AuthorizationRequest;
 use chancery_record::Timestamp;
+use chancery_resource::settings::Options;
 use chancery_resource::{AppContext, Context, Problem, Tx};
+use chancery_userstore::user::clear_attempts;
 use uuid::Uuid;
 
 use crate::{
-    application::OfferedStore,
     authorize::leave,
     code,
     device::DEVICE,
     kept_flow::KeptFlow,
     outcome::{NewSession, Outcome},
-    provider::{Circumstances, Provider, Visit},
+    page::{CONSENT, CONTINUE},
+    provider::{Circumstances, Examined, Provider, Visit},
     record::{Origin, Outcome as Recorded, SignInRecord},
+    second_factor::remember,
     session::{self, Session, SessionCookie},
-    step::{CONSENT, CONTINUE, after_post},
+    step::after_post,
 };
 
 /// What came of a proof, once its transaction is committed.
@@ -35,13 +38,13 @@ pub enum Decided {
 pub struct Completion {
     /// What all operations share.
     pub app: Arc<AppContext>,
-    /// The store.
-    pub store: OfferedStore,
     /// The time of the request.
     pub now: Timestamp,
+    /// The client app, and what else a flow is judged by.
+    pub circumstances: Circumstances,
     flow: Flow,
-    circumstances: Circumstances,
     keeps: bool,
+    remembers: bool,
     cookie: Option<SessionCookie>,
     origin: Origin,
     request: AuthorizationRequest,
@@ -54,16 +57,15 @@ impl Provider<'_> {
         visit: &Visit,
         kept: &KeptFlow,
         circumstances: &Circumstances,
-        store: OfferedStore,
     ) -> Option<Completion> {
         let (_, request) = kept.request()?;
         Some(Completion {
             app: Arc::clone(self.context),
-            store,
             now: visit.now,
             flow: kept.flow.clone(),
             circumstances: circumstances.clone(),
             keeps: kept.keeps,
+            remembers: kept.remembers,
             cookie: visit.session_cookie(&self.context.master),
             origin: visit.origin.clone(),
             request,
@@ -120,21 +122,42 @@ impl Completion {
         Ok(session::load(tx, self.cookie.as_ref(), self.now)?)
     }
 
-    /// What is due once this person has proven a password; where none was due: what is due anyway.
+    /// What is due.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn prove(&self, tx: &mut Tx<'_>, sessions: &[Session], person: Uuid) -> Result<Due, Problem> {
-        let before = self.circumstances.examine(tx, self.flow.clone(), sessions, self.now)?.due;
-        let proven = Proven { person, instance: self.store.id, method: Method::Password, credential: None };
-        match before.apply(Event::FirstFactorProven(proven)) {
-            Ok(flow) => Ok(self.circumstances.examine(tx, flow, sessions, self.now)?.due),
+    pub fn examine(&self, tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Examined, Problem> {
+        self.circumstances.examine(tx, self.flow.clone(), sessions, self.now)
+    }
+
+    /// What is due once this has happened; what is due anyway, where it does not belong to the step that is due.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn apply(
+        &self,
+        tx: &mut Tx<'_>,
+        sessions: &[Session],
+        before: Examined,
+        event: Event,
+    ) -> Result<Examined, Problem> {
+        match before.due.apply(event) {
+            Ok(flow) => self.circumstances.examine(tx, flow, sessions, self.now),
             Err(_) => Ok(before),
         }
     }
 
-    /// Signs the person in where nothing but consent is due, and issues the code where nothing at all is. `None`:
-    /// something else is due.
+    /// What is due once this was proven first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn prove(&self, tx: &mut Tx<'_>, sessions: &[Session], proven: Proven) -> Result<Examined, Problem> {
+        let before = self.examine(tx, sessions)?;
+        self.apply(tx, sessions, before, Event::FirstFactorProven(proven))
+    }
+
+    /// Signs the person in where nothing but consent is due, and issues the code where nothing at all is. What was
+    /// counted of failed attempts is forgotten. `None`: something else is due.
     ///
     /// # Errors
     /// Those of the store.
@@ -143,9 +166,13 @@ impl Completion {
         context: &Context,
         tx: &mut Tx<'_>,
         sessions: &[Session],
-        due: &Due,
+        examined: &Examined,
+        attempt: Option<Uuid>,
     ) -> Result<Option<Decided>, Problem> {
-        let (Step::Done(_) | Step::Consent, Some(identified)) = (due.step(), due.identified()) else {
+        let due = &examined.due;
+        let (Step::Done(_) | Step::Consent, Some(identified), Some(admitted), true) =
+            (due.step(), due.identified(), &examined.admitted, examined.lacks_session)
+        else {
             return Ok(None);
         };
         let application = &self.circumstances.application;
@@ -153,14 +180,13 @@ impl Completion {
         let (new, options) = (SessionCookie::new(&self.app.master), &tenant.options);
         let former = (self.cookie.as_ref(), &new, sessions);
         let id = session::establish(context, tx, former, identified, (self.keeps, options))?;
-        let methods = || identified.proofs.iter().map(|proof| proof.method);
-        let amr = amr_of(methods());
-        let record = self.record(Recorded::SignedIn, (identified.person, identified.tenant));
-        let acr = acr_of(methods()).map(Acr::name);
-        SignInRecord { methods: &amr, acr, session: Some(id), ..record }.write(context, tx)?;
+        self.record_sign_in(context, tx, examined, id)?;
+        let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
+        clear_attempts(context, tx, admitted.user, (attempt, by_passkey))?;
         let is_kept = self.keeps || sessions.iter().any(|session| session.is_kept);
         let max_age = is_kept.then(|| options.span("SessionAbsoluteLifetime") / 1000);
-        let session = NewSession { value: new.value, max_age };
+        let device = self.remember(context, tx, identified, options)?;
+        let session = NewSession { value: new.value, max_age, device };
         let Step::Done(signed_in) = due.step() else {
             return Ok(Some(Decided::SignedIn(due.flow().clone().into(), session)));
         };
@@ -168,15 +194,75 @@ impl Completion {
         Ok(Some(Decided::Complete(code, session)))
     }
 
+    /// Remembers this browser where that was ticked beside a second factor, and the tenant lets it.
+    fn remember(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        identified: &Identified,
+        options: &Options,
+    ) -> Result<Option<(String, i64)>, Problem> {
+        let lifetime = options.span("RememberDeviceLifetime");
+        let has_second = identified.proofs.iter().any(|proof| !proof.method.is_first());
+        if !self.remembers || !has_second || lifetime == 0 {
+            return Ok(None);
+        }
+        let device = remember(context, tx, (identified.person, identified.tenant), lifetime)?;
+        Ok(Some((device.value, lifetime / 1000)))
+    }
+
+    fn record_sign_in(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        examined: &Examined,
+        session: Uuid,
+    ) -> Result<(), Problem> {
+        let Some(identified) = examined.due.identified() else { return Ok(()) };
+        let methods = || identified.proofs.iter().map(|proof| proof.method);
+        let amr = amr_of(methods());
+        // a session that goes on without a new first factor was made stronger
+        let is_first = examined.due.flow().proofs().iter().any(|proof| proof.method.is_first());
+        let outcome =
+            if is_first || identified.session.is_none() { Recorded::SignedIn } else { Recorded::SteppedUp };
+        let record = self.record(outcome, identified.instance, (identified.person, identified.tenant));
+        let acr = acr_of(methods()).map(Acr::name);
+        SignInRecord { methods: &amr, acr, session: Some(session), ..record }.write(context, tx)
+    }
+
+    /// Records that a person is not admitted, where that is so.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn record_refusal(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        examined: &Examined,
+    ) -> Result<(), Problem> {
+        let (Step::Refuse(why), Some(identified)) = (examined.due.step(), examined.due.identified()) else {
+            return Ok(());
+        };
+        let amr = amr_of(identified.proofs.iter().map(|proof| proof.method));
+        let whose = (identified.person, identified.tenant);
+        let record = self.record(Recorded::Refused(*why), identified.instance, whose);
+        SignInRecord { methods: &amr, ..record }.write(context, tx)
+    }
+
     /// A record of this sign-in.
-    pub fn record(&self, outcome: Recorded, (person, tenant): (Uuid, Uuid)) -> SignInRecord<'_> {
+    pub fn record(
+        &self,
+        outcome: Recorded,
+        instance: Uuid,
+        (person, tenant): (Uuid, Uuid),
+    ) -> SignInRecord<'_> {
         SignInRecord {
             outcome,
             tenant,
             application: Some(self.circumstances.application.id),
-            instance: Some(self.store.id),
+            instance: Some(instance),
             person,
-            methods: &["pwd"],
+            methods: &[],
             acr: None,
             session: None,
             origin: Some(&self.origin),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_application::ApplicationUserId;
-use chancery_flow::{Consent, Granted};
+use chancery_flow::{Consent, SignedIn};
 use chancery_management::{
     client_app::ClientAppId,
     sign_in::consent::{ConsentSource, SIGN_IN_CONSENT, SignInConsent},
@@ -55,16 +55,18 @@ fn is_covered(
     Ok(found.unwrap_or_default())
 }
 
-/// Keeps what a person consented to, with what was consented to before.
+/// Keeps what a person consented to, with what was consented to before, where the choice is to be remembered.
 ///
 /// # Errors
 /// Those of the store.
 pub fn keep(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, person): (Uuid, Uuid),
-    (granted, resources): (&Granted, &[String]),
+    (application, signed_in): (Uuid, &SignedIn),
+    resources: &[String],
 ) -> Result<(), Problem> {
+    let person = signed_in.person;
+    let Some(granted) = signed_in.granted.as_ref().filter(|granted| granted.is_kept) else { return Ok(()) };
     let text = "SELECT id FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2";
     let before = tx.one(text, &[application.into(), person.into()], |row| row.id(0))?;
     let before = before.map(|id| load(context, tx, &SIGN_IN_CONSENT, None, id.into())).transpose()?;

@@ -7,7 +7,7 @@ use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authentica
 use chancery_flow::{Flow, Request, Step};
 use chancery_oauth::{Scope, targets};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::audience,
+    consent,
     granted::Granted,
     kept_flow::{KeptFlow, WaitingDevice},
     outcome::{Outcome, Page, PageError},
@@ -180,7 +181,7 @@ impl Provider<'_> {
             user_code: typed.trim().to_ascii_uppercase(),
             decided: None,
         });
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
         Ok(Some(after_post(kept, outcome)))
@@ -204,7 +205,7 @@ impl Provider<'_> {
         else {
             return Ok(Outcome::Error(PageError::NO_FLOW));
         };
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let (flow, now, app) = (kept.flow.clone(), visit.now, Arc::clone(self.context));
         let cookie = visit.session_cookie(&app.master);
         let deciding = self.store.run("DecideDevice", Mode::Write, None, move |tx| {
@@ -221,6 +222,12 @@ impl Provider<'_> {
                 .filter(|word| asked.iter().any(|one| one == word))
                 .filter(is_granted)
                 .collect();
+            let resources: Vec<String> = resources.split_whitespace().map(str::to_owned).collect();
+            if is_allowed {
+                let mut context = Context::of_server(&app, chancery_resource::Scope::Everything, now);
+                context.actor = Some(signed_in.person);
+                consent::keep(&context, tx, (circumstances.application.id, signed_in), &resources)?;
+            }
             let granted = Granted {
                 person: signed_in.person,
                 tenant: signed_in.tenant,
@@ -231,7 +238,7 @@ impl Provider<'_> {
                 acr: signed_in.acr.name().to_owned(),
                 amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
                 scope: scope.join(" "),
-                resources: resources.split_whitespace().map(str::to_owned).collect(),
+                resources,
                 cnf: None,
             };
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)

@@ -8,11 +8,14 @@ use chancery_resource::{MasterKey, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::second_factor::Enrolling;
+
 /// The most bytes of a flow in a cookie.
 pub const LARGEST: usize = 3_800;
 
 /// A flow under way.
 #[derive(Clone, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct KeptFlow {
     /// Its id, by which its pages name it.
     #[serde(skip)]
@@ -31,9 +34,27 @@ pub struct KeptFlow {
     /// Whether the session is to outlive the browser's own, as was ticked.
     #[serde(default)]
     pub keeps: bool,
+    /// Whether this browser is spared a second factor next time, as was ticked.
+    #[serde(default)]
+    pub remembers: bool,
     /// What was wrong on the page before: it is answered by a redirect, so that going back repeats no form.
     #[serde(default)]
     pub mistake: Option<Mistake>,
+    /// The authenticator that is being enrolled.
+    #[serde(default)]
+    pub enrolling: Option<Enrolling>,
+    /// Recovery codes that are shown before the flow goes on.
+    #[serde(default)]
+    pub recovery_codes: Vec<String>,
+    /// By what the answer of an authenticator is judged that the open page asks for a passkey, in base64url.
+    #[serde(default)]
+    pub ceremony: Option<String>,
+    /// Whether a password is to be made where a passkey could be, too.
+    #[serde(default)]
+    pub prefers_password: bool,
+    /// Whether a page that is shown changed the flow, so that the browser keeps it anew.
+    #[serde(skip)]
+    pub is_changed: bool,
     /// Where the flow ends, once it has: the address of the answer to the client app.
     pub answer: Option<String>,
     /// Whether the client app was answered.
@@ -85,7 +106,13 @@ impl KeptFlow {
             flow,
             device: None,
             keeps: false,
+            remembers: false,
             mistake: None,
+            enrolling: None,
+            recovery_codes: Vec::new(),
+            ceremony: None,
+            prefers_password: false,
+            is_changed: false,
             answer: None,
             has_ended: false,
         }
@@ -97,7 +124,8 @@ impl KeptFlow {
         let is_kept = |name: &str| matches!(name, "redirect_uri" | "ui_locales");
         let parameters = self.parameters.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         let flow = Flow::new(Request::new(self.flow.request().started));
-        Self { parameters, flow, mistake: None, answer: None, has_ended: true, ..self.clone() }
+        let kept = Self::new(self.issuing, self.application, parameters, flow);
+        Self { id: self.id.clone(), has_ended: true, ..kept }
     }
 
     /// The beginning of the client app's address, for who gets lost.

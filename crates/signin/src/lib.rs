@@ -3,40 +3,52 @@
 //! What comes next in a sign-in is found by `chancery_flow`, how requests are read and judged by `chancery_oauth`.
 //! Here is what both need from the database, and what is written. HTTP is the edge's.
 
+mod access_pass;
 mod acr;
+mod action;
+mod advance;
 mod application;
 mod audience;
 mod authorize;
 mod code;
 mod completion;
+mod confirm;
 mod consent;
 mod device;
 mod device_grant;
 mod end_session;
+mod facts;
 mod grant;
 mod granted;
 mod kept_flow;
 mod logout;
 mod new_password;
 mod outcome;
+mod page;
+mod passkey;
 mod password;
 mod people;
 mod person;
+mod prepare;
 mod provider;
 mod record;
 mod redeem;
 mod refresh;
 mod refresh_token;
 mod refresh_token_care;
+mod second_factor;
 mod session;
 mod step;
 mod tokens;
 mod userinfo;
 
+pub use access_pass::PassTyped;
 pub use acr::{ACR, is_at_least};
+pub use action::Act;
 pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;
+pub use confirm::Confirmation;
 pub use device::{DEVICE, enter_page};
 pub use device_grant::{GRANT_TYPE as DEVICE_CODE, Questions};
 pub use end_session::{SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut};
@@ -44,11 +56,16 @@ pub use kept_flow::KeptFlow;
 pub use logout::Told;
 pub use new_password::{ChangeBegun, NewPassword};
 pub use outcome::{NewSession, Outcome, Page, PageError};
+pub use page::{
+    ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, RECOVERY,
+    REFUSED, SECOND_FACTOR, TERMS,
+};
+pub use passkey::{PasskeyBegun, PasskeyShown};
 pub use password::{Attempt, Begun, Credentials};
 pub use provider::{Provider, Visit};
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;
 pub use refresh::GRANT_TYPE as REFRESH_TOKEN;
 pub use refresh_token_care::shows_refresh_token;
-pub use step::{CHOOSE, CONSENT, CONTINUE, GivenConsent, NEW_PASSWORD, PASSWORD, REFUSED};
+pub use step::GivenConsent;
 pub use userinfo::UserInfoRefusal;

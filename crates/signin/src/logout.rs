@@ -1,6 +1,6 @@
 //! Telling client apps by their back channel that a session ended (OpenID Connect Back-Channel Logout 1.0).
 
-use chancery_fetch::{Limits, Policy, post};
+use chancery_fetch::{Limits, Policy, PostBody, post};
 use chancery_record::Timestamp;
 use chancery_resource::{StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
@@ -75,7 +75,9 @@ impl Provider<'_> {
             };
             let policy = policy.clone();
             sending.spawn(async move {
-                let sent = post(&delivery.uri, format!("logout_token={token}"), LIMITS, &policy).await;
+                let sent =
+                    post(&delivery.uri, PostBody::form(format!("logout_token={token}")), LIMITS, &policy)
+                        .await;
                 if let Err(failure) = &sent {
                     tracing::debug!(client_app = %delivery.application, ?failure, "a sign-out is not told");
                 }

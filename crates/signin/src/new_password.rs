@@ -15,14 +15,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    application::OfferedStore,
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
     outcome::{Outcome, PageError},
+    page::NEW_PASSWORD,
     password::LONGEST,
-    person,
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
-    step::{NEW_PASSWORD, after_post},
+    step::after_post,
 };
 
 /// What was typed on the page.
@@ -47,8 +46,7 @@ pub enum ChangeBegun {
 pub struct Change {
     kept: KeptFlow,
     circumstances: Circumstances,
-    store: OfferedStore,
-    person: Uuid,
+    store: Uuid,
 }
 
 impl Provider<'_> {
@@ -65,37 +63,29 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(ChangeBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
         };
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        let is_due = matches!(examined.due.step(), Step::Action(DueAction { action: Action::Password, .. }));
-        let identified = examined.due.identified().filter(|_| is_due).cloned();
-        let store = identified.as_ref().and_then(|identified| {
-            let stores = &circumstances.application.tenant(identified.tenant)?.stores;
-            stores.iter().find(|store| store.id == identified.instance).cloned()
-        });
-        let (Some(identified), Some(store)) = (identified, store) else {
+        let due =
+            examined.due.identified().filter(|_| is_due(&examined)).map(|identified| identified.instance);
+        let (Some(store), Some(admitted)) = (due, examined.admitted.clone()) else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok(ChangeBegun::Answered(after_post(kept, outcome)));
         };
-        let faults = faults_of(&typed);
+        let has_none = examined.password.as_ref().is_some_and(|password| password.is_missing);
+        let faults = faults_of(&typed, has_none);
         if !faults.is_empty() {
             return Ok(ChangeBegun::Answered(again(kept, faults)));
         }
-        let (app, application, now) =
-            (Arc::clone(self.context), Arc::clone(&circumstances.application), visit.now);
-        let (person, instance, new) = (identified.person, store.id, typed.new);
+        let (app, now, new) = (Arc::clone(self.context), visit.now, typed.new);
         let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
-            let Ok(admitted) = person::admit(tx, &application, (person, instance), now)? else {
-                return Ok(None);
-            };
-            let context = context_of_store(&app, tx, instance, now)?;
-            begin_change(&context, tx, admitted.user, new.clone())
+            let context = context_of_store(&app, tx, store, now)?;
+            begin_change(&context, tx, admitted.user, (new.clone(), has_none))
         });
         let Some(pending) = counting.await? else {
             return Ok(ChangeBegun::Answered(Outcome::Error(PageError::NO_FLOW)));
         };
         let work = Work::new(Purpose::Password, move || pending.verify(&typed.current));
-        Ok(ChangeBegun::Verify(Box::new(Change { kept, circumstances, store, person }), work))
+        Ok(ChangeBegun::Verify(Box::new(Change { kept, circumstances, store }), work))
     }
 
     /// Sets the new password where the present one was right, and goes on; and whether it was right.
@@ -111,12 +101,12 @@ impl Provider<'_> {
         let verified: Arc<VerifiedChange> = verified.downcast().map_err(|_| {
             StoreError::Internal("the result of verifying a password is of another kind".into())
         })?;
-        let Change { mut kept, circumstances, store, person } = *changing;
+        let Change { mut kept, circumstances, store } = *changing;
         kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances, store) else {
+        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), true));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &verified, person);
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, store, &verified);
         Ok(match self.store.run("ChangePassword", Mode::Write, None, deciding).await? {
             Changed::Refused => (again(kept, vec![fault("password_current", "current_password")]), false),
             Changed::Faulty(code) => (again(kept, vec![fault(code, "new_password")]), true),
@@ -138,14 +128,26 @@ enum Changed {
 fn decide(
     completion: &Completion,
     tx: &mut Tx<'_>,
+    store: Uuid,
     verified: &VerifiedChange,
-    person: Uuid,
 ) -> Result<Changed, Problem> {
-    let mut context = context_of_store(&completion.app, tx, completion.store.id, completion.now)?;
-    let Some(user) = sign_in::decide(&context, tx, &verified.sign_in)? else { return Ok(Changed::Refused) };
-    context.actor = Some(user.id.0);
+    let mut context = context_of_store(&completion.app, tx, store, completion.now)?;
+    if let Some(present) = &verified.sign_in {
+        let Some(user) = sign_in::decide(&context, tx, present)? else { return Ok(Changed::Refused) };
+        context.actor = Some(user.id.0);
+    } else {
+        // there is no password to be proven: what was proven in this flow must still make one due
+        let sessions = completion.sessions(tx)?;
+        let examined = completion.examine(tx, &sessions)?;
+        if !is_due(&examined) || !examined.password.as_ref().is_some_and(|password| password.is_missing) {
+            return Ok(Changed::Done(Decided::GoOn(examined.due.flow().clone().into())));
+        }
+        context.actor = examined.admitted.as_ref().map(|admitted| admitted.user_id);
+    }
     if let Err(fault) = change(&context, tx, verified)? {
-        sign_in::withdraw(&context, tx, &verified.sign_in)?;
+        if let Some(present) = &verified.sign_in {
+            sign_in::withdraw(&context, tx, present)?;
+        }
         return Ok(Changed::Faulty(match fault {
             NewPasswordFault::Rules => "password_rules",
             NewPasswordFault::Common => "password_common",
@@ -154,16 +156,20 @@ fn decide(
     }
     // the change ended all sessions: those of this browser are read after it
     let sessions = completion.sessions(tx)?;
-    let due = completion.prove(tx, &sessions, person)?;
-    let decided = completion.sign_in(&context, tx, &sessions, &due)?;
-    Ok(Changed::Done(decided.unwrap_or_else(|| Decided::GoOn(due.flow().clone().into()))))
+    let examined = completion.examine(tx, &sessions)?;
+    let decided = completion.sign_in(&context, tx, &sessions, &examined, None)?;
+    Ok(Changed::Done(decided.unwrap_or_else(|| Decided::GoOn(examined.due.flow().clone().into()))))
+}
+
+fn is_due(examined: &Examined) -> bool {
+    matches!(examined.due.step(), Step::Action(DueAction { action: Action::Password, .. }))
 }
 
 fn fault(code: &str, field: &str) -> (String, String) {
     (code.to_owned(), field.to_owned())
 }
 
-fn faults_of(typed: &NewPassword) -> Vec<(String, String)> {
+fn faults_of(typed: &NewPassword, has_none: bool) -> Vec<(String, String)> {
     let fields = [
         ("current_password", &typed.current),
         ("new_password", &typed.new),
@@ -171,7 +177,7 @@ fn faults_of(typed: &NewPassword) -> Vec<(String, String)> {
     ];
     let mut faults: Vec<_> = fields
         .iter()
-        .filter(|(_, text)| text.expose().is_empty())
+        .filter(|(field, text)| text.expose().is_empty() && !(has_none && *field == "current_password"))
         .map(|(field, _)| fault("missing_password", field))
         .collect();
     if faults.is_empty() && typed.new.expose() != typed.repeated.expose() {
@@ -194,7 +200,11 @@ pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
     let errors = kept.mistake.as_ref().map(Mistake::told);
     let Some(password) = &examined.password else { return json!({ "errors": errors.unwrap_or_default() }) };
     json!({
-        "reason": if password.is_expired { "expired" } else { "initial" },
+        "reason": match (password.is_missing, password.is_expired) {
+            (true, _) => "missing",
+            (false, true) => "expired",
+            (false, false) => "initial",
+        },
         "username": password.login_name,
         "rules": rules_of(password),
         "errors": errors.unwrap_or_else(|| json!([])),

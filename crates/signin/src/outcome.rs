@@ -29,6 +29,8 @@ pub struct NewSession {
     pub value: String,
     /// How long the browser keeps it, in seconds; `None`: until it is closed.
     pub max_age: Option<i64>,
+    /// The value of the cookie of a browser that is remembered, and how long the browser keeps it, in seconds.
+    pub device: Option<(String, i64)>,
 }
 
 /// A page: its view and what the view is filled with.

@@ -3,25 +3,23 @@
 
 use std::sync::Arc;
 
-use chancery_flow::{NotAdmitted, Step};
+use crate::{
+    application::OfferedStore,
+    completion::{Completion, Decided},
+    kept_flow::{KeptFlow, Mistake},
+    outcome::{Outcome, PageError},
+    page::PASSWORD,
+    person,
+    provider::{Circumstances, Provider, Visit, context_of_store},
+    step::after_post,
+};
+use chancery_flow::{Method, NotAdmitted, Proven, Step};
 use chancery_record::Secret;
 use chancery_resource::{AppContext, Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::password::{
     by_login,
     sign_in::{self, PendingSignIn, VerifiedSignIn},
-};
-use uuid::Uuid;
-
-use crate::{
-    application::OfferedStore,
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Outcome, PageError},
-    person,
-    provider::{Circumstances, Provider, Visit, context_of_store},
-    record::Outcome as Recorded,
-    step::{PASSWORD, after_post},
 };
 
 /// The longest name or password that is looked at, in bytes.
@@ -70,19 +68,14 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Begun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
         };
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        let Step::FirstFactor(due) = examined.due.step() else {
+        if !matches!(examined.due.step(), Step::FirstFactor(_)) {
             // e.g. another tab has signed in
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok(Begun::Answered(after_post(kept, outcome)));
-        };
-        let offered: Vec<Uuid> = due.offered.iter().map(|instance| instance.id).collect();
-        let stores: Vec<OfferedStore> = circumstances
-            .application
-            .tenant(due.tenant)
-            .map(|tenant| tenant.stores.iter().filter(|store| offered.contains(&store.id)).cloned().collect())
-            .unwrap_or_default();
+        }
+        let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
         let typed_fields =
             [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
         let missing = typed_fields.iter().filter(|(_, is_empty)| *is_empty);
@@ -92,7 +85,7 @@ impl Provider<'_> {
             errors.push(("not_allowed".to_owned(), String::new()));
         }
         if !errors.is_empty() {
-            return Ok(Begun::Answered(again(kept, typed.username, errors)));
+            return Ok(Begun::Answered(again(kept, &typed.username, errors)));
         }
         let Credentials { username, password, .. } = typed;
         let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
@@ -120,24 +113,27 @@ impl Provider<'_> {
         })?;
         let Attempt { mut kept, circumstances, store, username } = *attempt;
         kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances, store) else {
+        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), true));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &verified);
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &store, &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
             return Ok((self.conclude(visit, kept, circumstances, decided).await?, true));
         }
         // the one at fault is not told apart: the password is to be typed again
         let wrong = vec![("credentials".to_owned(), "password".to_owned())];
-        Ok((again(kept, username, wrong), false))
+        Ok((again(kept, &username, wrong), false))
     }
 }
 
+/// A name as it is shown again: one that is longer than any is not worth a cookie.
+pub(crate) fn shown_name(typed: &str) -> String {
+    if typed.len() <= LONGEST_SHOWN { typed.to_owned() } else { String::new() }
+}
+
 /// The password page once more, with what is wrong.
-fn again(mut kept: KeptFlow, username: String, errors: Vec<(String, String)>) -> Outcome {
-    // a name that is longer than any is not worth a cookie
-    let username = if username.len() <= LONGEST_SHOWN { username } else { String::new() };
-    kept.mistake = Some(Mistake { username, errors });
+fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
+    kept.mistake = Some(Mistake { username: shown_name(username), errors });
     Outcome::GoTo(kept.into(), PASSWORD, None)
 }
 
@@ -166,29 +162,28 @@ fn count(
 fn decide(
     completion: &Completion,
     tx: &mut Tx<'_>,
+    store: &OfferedStore,
     verified: &VerifiedSignIn,
 ) -> Result<Option<Decided>, Problem> {
-    let mut context = context_of_store(&completion.app, tx, completion.store.id, completion.now)?;
+    let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
     let Some(user) = sign_in::decide(&context, tx, verified)? else { return Ok(None) };
     context.actor = Some(user.id.0);
-    let person = person::of_store_user(&mut context, tx, &completion.store, user.id.0)?;
+    let person = person::of_store_user(&mut context, tx, store, user.id.0)?;
     let Some(person) = person else {
         sign_in::withdraw(&context, tx, verified)?;
         return Ok(None);
     };
     let sessions = completion.sessions(tx)?;
-    let due = completion.prove(tx, &sessions, person)?;
-    if let Some(decided) = completion.sign_in(&context, tx, &sessions, &due)? {
-        sign_in::clear(&context, tx, verified)?;
+    let proven = Proven { person, instance: store.id, method: Method::Password, credential: None };
+    let examined = completion.prove(tx, &sessions, proven)?;
+    let attempt = verified.attempt();
+    if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, attempt)? {
         return Ok(Some(decided));
     }
     sign_in::withdraw(&context, tx, verified)?;
-    if let Step::Refuse(why) = due.step() {
-        let tenant = due.identified().map(|identified| identified.tenant).unwrap_or_default();
-        completion.record(Recorded::Refused(*why), (person, tenant)).write(&context, tx)?;
-        if *why == NotAdmitted::PasswordExpired {
-            return Ok(None);
-        }
+    completion.record_refusal(&context, tx, &examined)?;
+    if *examined.due.step() == Step::Refuse(NotAdmitted::PasswordExpired) {
+        return Ok(None);
     }
-    Ok(Some(Decided::GoOn(due.flow().clone().into())))
+    Ok(Some(Decided::GoOn(examined.due.flow().clone().into())))
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use chancery_record::{Value, fold};
 use chancery_resource::{Sql, StoreError, Tx};
-use chancery_store::Row;
 use uuid::Uuid;
 
 use crate::session::Session;
@@ -52,9 +51,13 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<HashMap<Uuid, N
     sql.add_list(sessions.iter().map(|session| session.person.into()));
     let mut persons: HashMap<(Uuid, Uuid), (Names, i64, Option<Uuid>)> = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let full = [text(row, 4)?, text(row, 5)?].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let full = [row.optional_text(4)?, row.optional_text(5)?]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ");
         let full = Some(full).filter(|full| !full.is_empty());
-        let names = Names { full, email: text(row, 6)?, login: None };
+        let names = Names { full, email: row.optional_text(6)?, login: None };
         let subject = Uuid::try_parse(row.text(3)?).ok();
         persons.insert((row.id(0)?, row.id(1)?), (names, row.int(2)?, subject));
         Ok(())
@@ -82,10 +85,6 @@ fn logins_of(tx: &mut Tx<'_>, users: &[(i64, Uuid)]) -> Result<HashMap<(i64, Uui
         Ok(())
     })?;
     Ok(logins)
-}
-
-fn text(row: &Row<'_>, column: usize) -> Result<Option<String>, StoreError> {
-    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
 }
 
 #[cfg(test)]

@@ -49,14 +49,35 @@ fn find(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Identity, StoreEr
 }
 
 /// A person who is admitted to a client app: the user of the store by which the person signed in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Admitted {
     /// The row number of the store.
     pub store: i64,
     /// The row number of the user.
     pub user: i64,
+    /// The user's id.
+    pub user_id: Uuid,
+    /// The login name.
+    pub login_name: String,
     /// What is due about the password, for who signs in by it.
     pub password: PasswordDue,
+    /// Whether the user is locked for a while.
+    pub is_locked_for_now: bool,
+    /// How the user can be reached.
+    pub contact: Contact,
+}
+
+/// How a user of a store can be reached.
+#[derive(Clone, Debug, Default)]
+pub struct Contact {
+    /// The e-mail address.
+    pub email: Option<String>,
+    /// Whether the user was shown to own it.
+    pub is_email_confirmed: bool,
+    /// The telephone number, where the user was shown to own it.
+    pub phone: Option<String>,
+    /// The language.
+    pub locale: Option<String>,
 }
 
 /// What is due about a password.
@@ -93,7 +114,7 @@ pub fn admit(
         return Ok(Err(NotAdmitted::NoIdentity));
     };
     let Some(subject) = known.subject else { return Ok(Err(NotAdmitted::NoIdentity)) };
-    let Some((user, password)) = find_user(tx, known.store, subject, now)? else {
+    let Some(admitted) = find_user(tx, known.store, subject, now)? else {
         return Ok(Err(NotAdmitted::Account));
     };
     if !application.allow_cross_subscription && known.subscription != application.subscription {
@@ -101,11 +122,11 @@ pub fn admit(
     }
     if application.is_restricted
         && !known.is_authorized
-        && !is_in_authorized_group(tx, application, instance, user)?
+        && !is_in_authorized_group(tx, application, instance, admitted.user)?
     {
         return Ok(Err(NotAdmitted::Restricted));
     }
-    Ok(Ok(Admitted { store: known.store, user, password }))
+    Ok(Ok(admitted))
 }
 
 fn find_identity(
@@ -128,25 +149,35 @@ fn find_identity(
     })
 }
 
-/// The row number of a user of a store who may sign in now, and what is due about the password.
-fn find_user(
-    tx: &mut Tx<'_>,
-    store: i64,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Option<(i64, PasswordDue)>, StoreError> {
+/// A user of a store who may sign in now, but for a lock that passes.
+fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
     let text = "SELECT rid, is_password_change_required OR is_initial_password, password_never_expires, \
-        password_expiration, can_change_password_on_expiration FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
+        password_expiration, can_change_password_on_expiration, is_user_lock_enabled, locked_until, email_address, \
+        email_address_confirmed, phone_number, phone_number_confirmed, locale, login_name FROM user_account \
+        WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
         AND is_user_active AND NOT is_user_locked AND (user_valid_from IS NULL OR user_valid_from <= ?3) \
         AND (user_valid_to IS NULL OR user_valid_to > ?3)";
     tx.one(text, &[store.into(), id.into(), now.0.into()], |row| {
         let is_expired = !row.bool(2)? && !row.is_null(3)? && row.int(3)? <= now.0;
-        let due = match (is_expired, row.bool(4)?, row.bool(1)?) {
-            (true, false, _) => PasswordDue::Over,
-            (true, true, _) | (_, _, true) => PasswordDue::Change,
-            _ => PasswordDue::Nothing,
-        };
-        Ok((row.int(0)?, due))
+        let phone = if row.bool(10)? { row.optional_text(9)? } else { None };
+        Ok(Admitted {
+            store,
+            user: row.int(0)?,
+            user_id: id,
+            login_name: row.text(12)?.to_owned(),
+            password: match (is_expired, row.bool(4)?, row.bool(1)?) {
+                (true, false, _) => PasswordDue::Over,
+                (true, true, _) | (_, _, true) => PasswordDue::Change,
+                _ => PasswordDue::Nothing,
+            },
+            is_locked_for_now: row.bool(5)? && !row.is_null(6)? && row.int(6)? > now.0,
+            contact: Contact {
+                email: row.optional_text(7)?,
+                is_email_confirmed: row.bool(8)?,
+                phone,
+                locale: row.optional_text(11)?,
+            },
+        })
     })
 }
 

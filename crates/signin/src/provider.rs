@@ -4,8 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use chancery_auth::{Issuer, TokenService, load_store_context};
 use chancery_flow::{
-    Acr, Action, AppFacts, Due, DueAction, Enrolment, Flow, Identified, Method, NotAdmitted, PersonFacts,
-    Prompt, Request, SecondFactors, Step, Urgency, next,
+    Acr, Action, AppFacts, Due, DueAction, Flow, Method, Prompt, Proof, Request, Step, next,
 };
 use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
@@ -15,12 +14,12 @@ use chancery_userstore::password::own_change::{PasswordState, password_state};
 use uuid::Uuid;
 
 use crate::{
-    application::{Application, Applications},
-    consent::consent_of,
+    application::{Application, Applications, OfferedStore},
     kept_flow::KeptFlow,
     people::{Names, names_of},
-    person::{self, Admitted, PasswordDue},
+    person::Admitted,
     record::Origin,
+    second_factor::Device,
     session::{Session, SessionCookie},
 };
 
@@ -45,6 +44,8 @@ pub struct Visit {
     pub browser: String,
     /// The value of the session cookie.
     pub session: Option<String>,
+    /// The value of the cookie of a browser that is remembered.
+    pub device: Option<String>,
     /// Where it comes from.
     pub origin: Origin,
     /// The time of the request.
@@ -66,6 +67,18 @@ pub struct Examined {
     pub names: HashMap<Uuid, Names>,
     /// The password that is to be changed, where that is due.
     pub password: Option<PasswordState>,
+    /// The user of the store, where it is known who is signing in, and that person is admitted.
+    pub admitted: Option<Admitted>,
+    /// Whether something was proven in this flow that no session holds yet.
+    pub lacks_session: bool,
+}
+
+impl Examined {
+    /// Whether the person came by an access pass.
+    pub fn is_by_access_pass(&self) -> bool {
+        let proofs = self.due.identified().map(|identified| &identified.proofs);
+        proofs.into_iter().flatten().any(|proof| proof.method == Method::AccessPass)
+    }
 }
 
 /// What the state machine needs besides the flow: all but what the transaction reads.
@@ -77,22 +90,40 @@ pub struct Circumstances {
     pub issuing: Option<Uuid>,
     /// `login_hint`
     pub login_hint: Option<String>,
+    /// Whether a password is to be made where a passkey could be, too.
+    pub prefers_password: bool,
+    /// The cookie of a browser that is remembered.
+    pub(crate) device: Option<Device>,
     is_of_device: bool,
-    app: Arc<AppContext>,
+    pub(crate) app: Arc<AppContext>,
 }
 
 impl Circumstances {
     /// The circumstances of a flow.
-    pub fn new(provider: Provider<'_>, application: Arc<Application>, kept: &KeptFlow) -> Self {
+    pub fn new(
+        provider: Provider<'_>,
+        application: Arc<Application>,
+        (visit, kept): (&Visit, &KeptFlow),
+    ) -> Self {
         let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
         Self {
             application,
             issuing: kept.issuing,
             login_hint,
+            prefers_password: kept.prefers_password,
+            device: visit.device.clone().map(|value| Device::of(&provider.context.master, value)),
             is_of_device: kept.device.is_some(),
             app: Arc::clone(provider.context),
         }
+    }
+
+    /// The stores that are offered to prove a first factor in.
+    pub fn offered(&self, examined: &Examined) -> Vec<&OfferedStore> {
+        let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };
+        let stores = self.application.tenant(due.tenant).map(|tenant| &tenant.stores);
+        let is_offered = |store: &&OfferedStore| due.offered.iter().any(|instance| instance.id == store.id);
+        stores.into_iter().flatten().filter(is_offered).collect()
     }
 
     /// Finds what is due in a flow of a browser with these sessions, from the facts of this transaction.
@@ -117,13 +148,13 @@ impl Circumstances {
         let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
         let tenants = self.application.tenant_facts(self.issuing);
         let app = AppFacts { tenants: &tenants, in_range: &[], sessions: &facts };
-        let asked = flow.request().asked.clone();
-        let mut user = None;
+        let (read, mut admitted) = (flow.clone(), None);
         let due = next(flow, &app, now, |identified| {
-            let (facts, admitted) = self.person(tx, identified, &asked, now)?;
-            user = admitted.map(|admitted| admitted.user);
+            let (facts, found) = self.person(tx, &read, identified, now)?;
+            admitted = found;
             Ok::<_, Problem>(facts)
         })?;
+        let user = admitted.as_ref().map(|admitted| admitted.user);
         let mut password = None;
         if let (Step::Action(DueAction { action: Action::Password, .. }), Some(identified), Some(user)) =
             (due.step(), due.identified(), user)
@@ -135,44 +166,22 @@ impl Circumstances {
         if is_named && names.is_empty() && (self.is_of_device || !matches!(due.step(), Step::Done(_))) {
             names = names_of(tx, sessions)?;
         }
-        Ok(Examined { due, names, password })
+        let lacks_session = lacks_session(&due, sessions);
+        Ok(Examined { due, names, password, admitted, lacks_session })
     }
+}
 
-    fn person(
-        &self,
-        tx: &mut Tx<'_>,
-        identified: &Identified,
-        asked: &[String],
-        now: Timestamp,
-    ) -> Result<(PersonFacts, Option<Admitted>), Problem> {
-        let application = &self.application;
-        let admitted = person::admit(tx, application, (identified.person, identified.instance), now)?;
-        let store = application
-            .tenant(identified.tenant)
-            .and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));
-        let asks =
-            application.asks_for_second_factor || store.is_some_and(|store| store.asks_for_second_factor);
-        let by_password = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Password));
-        let password = admitted.ok().filter(|_| by_password).map(|admitted| admitted.password);
-        let is_over = password == Some(PasswordDue::Over);
-        let change = DueAction { action: Action::Password, urgency: Urgency::Required };
-        let facts = PersonFacts {
-            refused: admitted.err().or(is_over.then_some(NotAdmitted::PasswordExpired)),
-            // none can be proven yet: where one is asked for, nobody is admitted
-            second_factors: SecondFactors {
-                are_asked_for: asks,
-                usable: Vec::new(),
-                has_recovery_code: false,
-                enrolment: Enrolment::Closed,
-                is_remembered: false,
-                does_passkey_satisfy: false,
-            },
-            passkey: None,
-            due: if password == Some(PasswordDue::Change) { vec![change] } else { Vec::new() },
-            consent: consent_of(tx, application, identified.person, asked)?,
-        };
-        Ok((facts, admitted.ok()))
-    }
+/// Whether the person proved something in this flow that the person's session does not hold.
+fn lacks_session(due: &Due, sessions: &[Session]) -> bool {
+    let Some(identified) = due.identified().filter(|identified| identified.is_proven_here) else {
+        return false;
+    };
+    let session = sessions.iter().find(|session| Some(session.id) == identified.session);
+    let is_held = |proof: &Proof| {
+        let of_session = session.into_iter().flat_map(|session| &session.proofs);
+        of_session.into_iter().any(|held| held.at == proof.at && held.instance == proof.instance)
+    };
+    identified.proofs.iter().any(|proof| !is_held(proof))
 }
 
 /// What the authorization request demands of the sign-in.

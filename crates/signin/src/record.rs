@@ -12,8 +12,12 @@ use uuid::Uuid;
 pub enum Outcome {
     /// The person is signed in.
     SignedIn,
+    /// The person, who was signed in, proved more.
+    SteppedUp,
     /// The person is not admitted.
     Refused(NotAdmitted),
+    /// A second factor was not proven.
+    WrongFactor,
     /// The person signed out.
     SignedOut,
     /// A refresh token that was replaced was shown again.
@@ -24,7 +28,8 @@ impl Outcome {
     const fn name(self) -> &'static str {
         match self {
             Self::SignedIn => "SignedIn",
-            Self::Refused(_) => "Refused",
+            Self::SteppedUp => "SteppedUp",
+            Self::Refused(_) | Self::WrongFactor => "Refused",
             Self::SignedOut => "SignedOut",
             Self::Reused => "Reused",
         }
@@ -35,7 +40,8 @@ impl Outcome {
             Self::Refused(NotAdmitted::Account | NotAdmitted::PasswordExpired) => Some("Locked"),
             Self::Refused(NotAdmitted::SecondFactorUnavailable) => Some("SecondFactorUnavailable"),
             Self::Refused(_) => Some("NotAdmitted"),
-            Self::SignedIn | Self::SignedOut | Self::Reused => None,
+            Self::WrongFactor => Some("SecondFactor"),
+            Self::SignedIn | Self::SteppedUp | Self::SignedOut | Self::Reused => None,
         }
     }
 }
@@ -131,10 +137,7 @@ fn key_and_retention(
     let text = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
         AND o.name = ?3) FROM application_user u WHERE u.id = ?1";
     let parameters = [person.into(), tenant.into(), RETENTION.into()];
-    let found = tx.one(text, &parameters, |row| {
-        let set = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
-        Ok((row.bytes(0)?.to_vec(), set))
-    })?;
+    let found = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_text(1)?)))?;
     let (kept, set) = found.unzip();
     let own = set.flatten().map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
     let retention = Options::new(Owner::Tenant, own).span(RETENTION);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use chancery_flow::{Action, Due, DueAction, Event, Failure, Flow, Granted, NotAdmitted, Step};
-use chancery_oauth::{AuthorizationRequest, Code, OPENID, Refusal, STANDARD_SCOPES};
+use chancery_flow::{Due, Event, Failure, Flow, Granted, NotAdmitted, Step};
+use chancery_oauth::{AuthorizationRequest, Code, OPENID, Refusal};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_store::Mode;
@@ -11,43 +11,16 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    application::{Application, ConsentMode},
+    advance::Done,
     authorize::{leave, refuse},
     code, consent,
     device::{self, DEVICE},
     kept_flow::KeptFlow,
-    new_password,
     outcome::{Outcome, Page, PageError},
+    page::{CONTINUE, RECOVERY, is_page_of, page_for, page_of},
     provider::{Circumstances, Examined, Provider, Visit},
     session::{self, SessionCookie},
 };
-
-/// The page of each step, by its name in addresses.
-pub const PASSWORD: &str = "password";
-/// The page where a tenant or an account is chosen.
-pub const CHOOSE: &str = "choose";
-/// The page of a person who is not admitted.
-pub const REFUSED: &str = "refused";
-/// The page that leads on to the client app.
-pub const CONTINUE: &str = "continue";
-/// The page that asks for consent.
-pub const CONSENT: &str = "consent";
-
-/// The page of a password that must be changed.
-pub const NEW_PASSWORD: &str = "newpassword";
-
-/// The step's page; `None` for a step that has no page yet.
-const fn page_of(step: &Step) -> Option<&'static str> {
-    Some(match step {
-        Step::FirstFactor(_) => PASSWORD,
-        Step::Tenant(_) | Step::Account { .. } => CHOOSE,
-        Step::Refuse(_) => REFUSED,
-        Step::Action(DueAction { action: Action::Password, .. }) => NEW_PASSWORD,
-        Step::Consent => CONSENT,
-        Step::Touch => CONTINUE,
-        _ => return None,
-    })
-}
 
 impl Provider<'_> {
     /// Answers with the step that is due: the page's address, or the answer to the client app.
@@ -58,7 +31,12 @@ impl Provider<'_> {
         circumstances: Circumstances,
         examined: Examined,
     ) -> Result<Outcome, Problem> {
+        if !kept.recovery_codes.is_empty() {
+            return Ok(Outcome::GoTo(kept.into(), RECOVERY, None));
+        }
         match examined.due.step() {
+            // what would have ended the flow was done elsewhere, e.g. by an administrator: one click ends it
+            Step::Done(_) if examined.lacks_session => Ok(Outcome::GoTo(kept.into(), CONTINUE, None)),
             Step::Done(_) if kept.device.is_some() => Ok(Outcome::GoTo(kept.into(), DEVICE, None)),
             Step::Done(_) => self.answer(visit, kept, circumstances).await,
             step => Ok(self.lead(kept, step)),
@@ -97,7 +75,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn show(self, visit: &Visit, kept: KeptFlow, page: &str) -> Result<Outcome, Problem> {
+    pub async fn show(self, visit: &Visit, mut kept: KeptFlow, page: &str) -> Result<Outcome, Problem> {
         if let (Some(address), CONTINUE) = (kept.answer.clone(), page) {
             let name = self.application_of(&kept).await?.map(|application| application.name.clone());
             let context = json!({ "application": { "name": name }, "continue_url": address });
@@ -112,16 +90,17 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         if let (DEVICE, Step::Done(_), Some(_)) = (page, examined.due.step(), &kept.device) {
             let shown = device::confirm_page(&circumstances, &kept, &examined);
             return Ok(Outcome::Page(kept.into(), shown));
         }
-        if page_of(examined.due.step()) != Some(page) {
+        if !is_page_of(page, &kept, &circumstances, &examined) {
             return self.step(visit, kept, circumstances, examined).await;
         }
-        let shown = page_for(&circumstances, &kept, &examined);
+        let added = self.prepare(visit, (&mut kept, page), &circumstances, &examined).await?;
+        let shown = page_for((page, added), &circumstances, &kept, &examined);
         Ok(Outcome::Page(kept.into(), shown))
     }
 
@@ -169,7 +148,7 @@ impl Provider<'_> {
     }
 
     /// Applies what a person did on a page, and goes on.
-    async fn apply(
+    pub(crate) async fn apply(
         self,
         visit: &Visit,
         mut kept: KeptFlow,
@@ -178,7 +157,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(self, application, &kept);
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
         let (flow, now, looked) = (kept.flow.clone(), visit.now, circumstances.clone());
         let cookie = visit.session_cookie(&self.context.master);
         let examined = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
@@ -192,6 +171,10 @@ impl Provider<'_> {
         });
         let examined: Examined = examined.await?;
         kept.flow = examined.due.flow().clone();
+        if examined.lacks_session && matches!(examined.due.step(), Step::Done(_) | Step::Consent) {
+            let (outcome, _) = self.advance(visit, (kept, CONTINUE), |_, _| Ok(Done::Nothing)).await?;
+            return Ok(outcome);
+        }
         let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
         Ok(after_post(kept, outcome))
     }
@@ -276,10 +259,7 @@ impl Answering {
         if let Some(tenant) = application.tenant(signed_in.tenant) {
             session::note_use(tx, used, &tenant.options, self.now)?;
         }
-        if let Some(granted) = signed_in.granted.as_ref().filter(|granted| granted.is_kept) {
-            let resources = &self.request.resources;
-            consent::keep(&context, tx, (application.id, signed_in.person), (granted, resources))?;
-        }
+        consent::keep(&context, tx, (application.id, signed_in), &self.request.resources)?;
         let asked = (&self.circumstances, &self.request);
         code::issue(&context, tx, asked, signed_in, used.id).map(Answered::Code)
     }
@@ -303,80 +283,6 @@ pub struct GivenConsent {
     pub words: Vec<String>,
     /// Whether the choice is remembered.
     pub is_kept: bool,
-}
-
-/// The page of the step that is due.
-fn page_for(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Page {
-    let application = &circumstances.application;
-    let about =
-        json!({ "name": application.name, "url": application.client_uri, "logo": application.logo_uri });
-    let (view, step, context) = match examined.due.step() {
-        Step::Tenant(tenants) => {
-            let choices: Vec<_> = tenants
-                .iter()
-                .filter_map(|id| application.tenant(*id))
-                .map(|tenant| json!({ "value": format!("tenant:{}", tenant.facts.id), "name": tenant.name }))
-                .collect();
-            ("Choose", CHOOSE, json!({ "kind": "tenant", "choices": choices }))
-        }
-        Step::Account { sessions, .. } => {
-            let named = sessions.iter().filter_map(|id| Some((id, examined.names.get(id)?)));
-            let choices: Vec<_> = named
-                .map(|(id, names)| {
-                    json!({ "value": format!("session:{id}"), "name": names.shown(), "detail": names.detail() })
-                })
-                .collect();
-            ("Choose", CHOOSE, json!({ "kind": "account", "choices": choices }))
-        }
-        Step::Refuse(_) => ("Refused", REFUSED, json!({})),
-        Step::Action(_) => ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined)),
-        Step::Consent => ("Consent", CONSENT, consent_context(application, examined)),
-        Step::Touch => ("Continue", CONTINUE, json!({})),
-        _ => ("SignIn", PASSWORD, password_context(kept)),
-    };
-    let mut context = context;
-    if let Some(members) = context.as_object_mut() {
-        members.insert("application".to_owned(), about);
-    }
-    Page { view, step, status: 200, context }
-}
-
-fn password_context(kept: &KeptFlow) -> serde_json::Value {
-    let Some(mistake) = &kept.mistake else {
-        let hint = kept.request().and_then(|(_, request)| request.login_hint);
-        return json!({ "username": hint, "remember": false });
-    };
-    json!({ "username": mistake.username, "remember": kept.keeps, "errors": mistake.told() })
-}
-
-fn consent_context(application: &Application, examined: &Examined) -> serde_json::Value {
-    let identified = examined.due.identified();
-    let names = identified.and_then(|one| examined.names.get(&one.session?));
-    let scopes: Vec<_> = examined
-        .due
-        .flow()
-        .request()
-        .asked
-        .iter()
-        .map(|word| {
-            let own = application.scopes.iter().find(|scope| scope.key == *word);
-            let is_standard = STANDARD_SCOPES.contains(&word.as_str());
-            // a resource is no part of the scope: without it the token would be for something else
-            let is_required = word == OPENID || (own.is_none() && !is_standard);
-            json!({
-                "key": word,
-                "name": own.map(|scope| &scope.name),
-                "description": own.and_then(|scope| scope.description.as_ref()),
-                "required": is_required,
-            })
-        })
-        .collect();
-    let mut context =
-        json!({ "user": names.map(|names| names.detail().unwrap_or(names.shown())), "scopes": scopes });
-    if let (ConsentMode::Explicit, Some(members)) = (application.consent, context.as_object_mut()) {
-        members.insert("remember".to_owned(), true.into());
-    }
-    context
 }
 
 fn refusal_of(failure: Failure) -> Refusal {

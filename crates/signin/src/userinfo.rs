@@ -70,7 +70,7 @@ impl Provider<'_> {
             }
             let of = (granted.person, granted.instance);
             let Ok(admitted) = person::admit(tx, &application, of, now)? else { return Ok(None) };
-            let claims = read(tx, person, admitted, &scope)?;
+            let claims = read(tx, person, &admitted, &scope)?;
             if !application.includes_groups {
                 return Ok(claims);
             }
@@ -87,7 +87,7 @@ impl Provider<'_> {
 fn read(
     tx: &mut Tx<'_>,
     person: Uuid,
-    admitted: Admitted,
+    admitted: &Admitted,
     scope: &[String],
 ) -> Result<Option<Map<String, Value>>, Problem> {
     let columns: Vec<&str> = PROFILE.iter().chain([&EMAIL, &PHONE]).map(|(_, column)| *column).collect();

@@ -40,6 +40,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (32, include_str!("../../../migrations/0032_sign_in.sql")),
     (33, include_str!("../../../migrations/0033_sign_in_grant.sql")),
     (34, include_str!("../../../migrations/0034_device_authorization.sql")),
+    (35, include_str!("../../../migrations/0035_second_factor.sql")),
 ];
 
 /// The migration that adds the column of checksums.

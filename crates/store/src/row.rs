@@ -95,6 +95,11 @@ impl Row<'_> {
         }
     }
 
+    /// Text; `None` where the column is null.
+    pub fn optional_text(&self, column: usize) -> Result<Option<String>, Error> {
+        if self.is_null(column)? { Ok(None) } else { self.text(column).map(|text| Some(text.to_owned())) }
+    }
+
     /// Bytes.
     pub fn bytes(&self, column: usize) -> Result<&[u8], Error> {
         match self.cell(column)? {

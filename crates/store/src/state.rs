@@ -58,6 +58,10 @@ state_tables! {
     LogoutDelivery = "logout_delivery",
     /// Mails to be sent.
     MailMessage = "mail_message",
+    /// Until when a person is not offered something again.
+    OfferRest = "offer_rest",
+    /// Codes that were sent to people.
+    OneTimeCode = "one_time_code",
     /// Entries of the catalogue of options, which every owner has.
     OptionEntry = "option_entry",
     /// Events to be delivered.
@@ -72,14 +76,20 @@ state_tables! {
     PasswordReset = "password_reset",
     /// Processes of this installation.
     Process = "process",
+    /// Codes for who has no authenticator at hand.
+    RecoveryCode = "recovery_code",
     /// Reference access tokens.
     ReferenceToken = "reference_token",
+    /// Browsers where a person is not asked for a second factor.
+    RememberedDevice = "remembered_device",
     /// The owners of resources' keys.
     ResourceOwner = "resource_owner",
     /// Ids that are never reused.
     RetiredId = "retired_id",
     /// Revoked access tokens.
     RevokedToken = "revoked_token",
+    /// Authenticators that people enrolled.
+    SecondFactor = "second_factor",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
     /// What client apps have of people who signed in.
@@ -90,6 +100,8 @@ state_tables! {
     SignInSession = "sign_in_session",
     /// Keys of this installation.
     SigningKey = "signing_key",
+    /// The versions of terms that people accepted.
+    TermsAcceptance = "terms_acceptance",
     /// Single-use proofs that were used.
     UsedProof = "used_proof",
     /// The contents of users' pictures.

@@ -41,7 +41,12 @@ struct Statement {
     attestation_types: Vec<String>,
     #[serde(default)]
     attestation_root_certificates: Vec<String>,
+    #[serde(default)]
+    key_protection: Vec<String>,
 }
+
+/// How keys are kept (FIDO Registry of Predefined Values, section 3.2) where software alone cannot read them.
+const HARDWARE: [&str; 2] = ["hardware", "secure_element"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,6 +122,7 @@ impl Reader {
         if model.name.is_empty() {
             model.name = statement.description;
         }
+        model.is_hardware |= statement.key_protection.iter().any(|kept| HARDWARE.contains(&kept.as_str()));
         for kind in statement.attestation_types {
             if !model.attestation_types.contains(&kind) {
                 model.attestation_types.push(kind);

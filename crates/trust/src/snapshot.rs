@@ -53,6 +53,9 @@ pub struct AuthenticatorModel {
     pub statuses: Vec<Status>,
     /// The types of attestation, e.g. `basic_full`.
     pub attestation_types: Vec<String>,
+    /// Whether its keys are kept in hardware (`keyProtection`).
+    #[serde(default)]
+    pub is_hardware: bool,
     pub(crate) roots: Vec<usize>,
 }
 

@@ -1,26 +1,30 @@
 //! The pages and the browser's endpoints of the OpenID provider: cookies, forms, languages, headers.
 
 mod cookies;
+mod post;
 mod render;
+
+use std::sync::LazyLock;
 
 use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    Begun, CONSENT, CONTINUE, ChangeBegun, Credentials, DEVICE, GivenConsent, KeptFlow, LONGEST_QUERY,
-    NEW_PASSWORD, NewPassword, NewSession, Origin, Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT,
-    SIGNED_OUT, SignedOut, SigningOut, Visit, enter_page,
+    ACCESS_PASS, CONTINUE, DEVICE, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, PASSWORD, Page,
+    PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit, enter_page,
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
 use self::{
     cookies::Cookies,
+    post::Form,
     render::{Shown, error_page, page},
 };
 use crate::{
     answer::{AnswerBody, respond},
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
+    compress::CompressedText,
     request::{MediaType, media_type, read_form, text},
     system::SystemRoute,
 };
@@ -29,6 +33,14 @@ type Parameters = Vec<(String, String)>;
 
 /// The field by which a form proves that it is of a page of this server.
 const CSRF: &str = "csrf";
+
+/// The name of the one script that pages run.
+pub const PASSKEY_SCRIPT: &str = "passkey.js";
+
+/// The script, which hands what is asked to the browser's passkeys.
+pub static SCRIPT: LazyLock<CompressedText> = LazyLock::new(|| {
+    CompressedText::new("text/javascript; charset=utf-8", include_str!("pages/passkey.js").into())
+});
 
 /// A request of a browser, and what its answer needs.
 pub struct Browser<'a> {
@@ -90,6 +102,7 @@ pub async fn answer(
         issuer: issuer.clone(),
         browser,
         session: cookies.session(),
+        device: cookies.device(),
         origin: Origin {
             address: address_of(parts).to_string(),
             user_agent: text(&parts.headers, header::USER_AGENT).map(str::to_owned),
@@ -112,7 +125,7 @@ pub async fn answer(
         (SystemRoute::Device, form) => browser.device(form).await,
         (_, None) if step == SIGNED_OUT => Ok(browser.signed_out()),
         (_, None) => browser.show(step).await,
-        (_, Some(form)) => browser.post(step, form).await,
+        (_, Some(form)) => Box::pin(browser.post(step, form)).await,
     }
 }
 
@@ -205,88 +218,18 @@ impl Browser<'_> {
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
         let Some(kept) = self.flow_under_way() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
-        let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let expected = kept.csrf(&self.app.context.master, &self.visit.browser, step);
-        let is_ours = Secret::new(expected).matches(field(CSRF).unwrap_or_default().as_bytes());
-        if !is_ours || !self.is_same_origin() {
+        if !self.is_ours(&Form(&form), expected) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
-        let outcome = match step {
-            PASSWORD => {
-                let typed = Credentials {
-                    username: field("username").unwrap_or_default().trim().to_owned(),
-                    password: Secret::new(field("password").unwrap_or_default()),
-                    keeps: field("remember").is_some(),
-                };
-                self.sign_in(kept, typed).await?
-            }
-            DEVICE => {
-                let is_allowed = field("decision") == Some("allow");
-                self.provider().decide_device(&self.visit, kept, is_allowed).await?
-            }
-            NEW_PASSWORD => {
-                let typed = |name: &str| Secret::new(field(name).unwrap_or_default());
-                let typed = NewPassword {
-                    current: typed("current_password"),
-                    new: typed("new_password"),
-                    repeated: typed("repeated_password"),
-                };
-                self.change_password(kept, typed).await?
-            }
-            CONSENT => {
-                let ticked = form.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
-                let given = (field("decision") == Some("allow"))
-                    .then(|| GivenConsent { words: ticked.collect(), is_kept: field("remember").is_some() });
-                self.provider().consent(&self.visit, kept, given).await?
-            }
-            _ => self.provider().choose(&self.visit, kept, field("choice").unwrap_or_default()).await?,
-        };
+        let outcome = self.do_step(step, kept, Form(&form)).await?;
         Ok(self.answer(outcome))
     }
 
-    async fn sign_in(&self, kept: KeptFlow, typed: Credentials) -> Result<Outcome, Problem> {
-        let (address, now) = (address_of(self.parts), self.visit.now);
-        let name = typed.username.clone();
-        let attempt = match self.app.proof_limiter.admit(address, (&name, true), now).await {
-            Ok(attempt) => attempt,
-            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
-        };
-        match self.provider().begin_password(&self.visit, kept, typed).await? {
-            Begun::Answered(outcome) => Ok(outcome),
-            Begun::Verify(pending, work) => {
-                let verified = self.app.pool.run(None, work).await?;
-                let (outcome, is_right) =
-                    self.provider().end_password(&self.visit, pending, verified).await?;
-                if is_right {
-                    attempt.was_right();
-                } else {
-                    attempt.was_wrong(now);
-                }
-                Ok(outcome)
-            }
-        }
-    }
-
-    async fn change_password(&self, kept: KeptFlow, typed: NewPassword) -> Result<Outcome, Problem> {
-        let (address, now) = (address_of(self.parts), self.visit.now);
-        let flow = kept.id.clone();
-        let attempt = match self.app.proof_limiter.admit(address, (&flow, true), now).await {
-            Ok(attempt) => attempt,
-            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
-        };
-        match self.provider().begin_change(&self.visit, kept, typed).await? {
-            ChangeBegun::Answered(outcome) => Ok(outcome),
-            ChangeBegun::Verify(changing, work) => {
-                let verified = self.app.pool.run(None, work).await?;
-                let (outcome, is_right) = self.provider().end_change(&self.visit, changing, verified).await?;
-                if is_right {
-                    attempt.was_right();
-                } else {
-                    attempt.was_wrong(now);
-                }
-                Ok(outcome)
-            }
-        }
+    /// Whether a form proves that it is of this page of this server.
+    fn is_ours(&self, form: &Form<'_>, expected: String) -> bool {
+        let shown = form.field(CSRF).unwrap_or_default();
+        Secret::new(expected).matches(shown.as_bytes()) && self.is_same_origin()
     }
 
     /// Whether a form was sent by a page of this server. `Origin: null`, which browsers send under a policy of no
@@ -305,11 +248,9 @@ impl Browser<'_> {
     async fn device(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let master = &self.app.context.master;
         let csrf = cookies::value(&master.digest("device-csrf", self.visit.browser.as_bytes()));
-        let field = |name: &str| {
-            let form = form.as_deref().unwrap_or_default();
-            form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-        };
-        let typed = field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();
+        let shown = form.clone().unwrap_or_default();
+        let shown = Form(&shown);
+        let typed = shown.field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();
         let enter = |is_wrong| Shown {
             page: enter_page(&typed, is_wrong),
             action: self.parts.uri.path().to_owned(),
@@ -319,8 +260,7 @@ impl Browser<'_> {
         if form.is_none() {
             return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE));
         }
-        let is_ours = Secret::new(csrf.clone()).matches(field(CSRF).unwrap_or_default().as_bytes());
-        if !is_ours || !self.is_same_origin() {
+        if !self.is_ours(&shown, csrf.clone()) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
         let (address, now) = (address_of(self.parts), self.visit.now);
@@ -340,16 +280,14 @@ impl Browser<'_> {
     }
 
     async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
-        let field = |name: &str| {
-            let form = form.as_deref().unwrap_or_default();
-            form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-        };
+        let is_post = form.is_some();
+        let shown = form.unwrap_or_default();
+        let shown = Form(&shown);
         let master = &self.app.context.master;
         let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
         let expected = cookies::value(&master.digest("sign-out-csrf", about.as_bytes()));
-        let is_confirmed = Secret::new(expected.clone()).matches(field(CSRF).unwrap_or_default().as_bytes())
-            && self.is_same_origin();
-        if is_confirmed && field("decision") == Some("deny") {
+        let is_confirmed = self.is_ours(&shown, expected.clone());
+        if is_confirmed && shown.field("decision") == Some("deny") {
             let context = serde_json::json!({ "step": "stayed" });
             let stayed = Page { view: "Logout", step: SIGN_OUT, status: 200, context };
             return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT));
@@ -359,7 +297,7 @@ impl Browser<'_> {
                 let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
                 Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT))
             }
-            SigningOut::Done(done) => self.leave_signed_out(&done, form.is_some()),
+            SigningOut::Done(done) => self.leave_signed_out(&done, is_post),
             SigningOut::Error(error) => Ok(error_page(&self, error)),
         }
     }
@@ -407,12 +345,15 @@ impl Browser<'_> {
                 self.go_to(&kept, step)
             }
             Outcome::Page(kept, shown) => {
+                if kept.is_changed && !self.keep(&kept) {
+                    return error_page(&self, PageError::request("The authorization request is too long."));
+                }
                 let step = shown.step;
                 let action = self.address(&kept, step);
                 let csrf = kept.csrf(&self.app.context.master, &self.visit.browser, step);
                 let leads_on = step == CONTINUE && kept.answer.is_some();
                 let refresh = leads_on.then(|| format!("{action}&go=1"));
-                let shown = with_link(shown, refresh.as_deref());
+                let shown = self.with_addresses(&kept, with_link(shown, refresh.as_deref()));
                 page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step)
             }
             Outcome::Post { action, fields, session } => {
@@ -432,14 +373,38 @@ impl Browser<'_> {
     fn set_session(&mut self, session: Option<NewSession>) {
         if let Some(session) = session {
             self.cookies.set_session(&session.value, session.max_age);
+            if let Some((value, max_age)) = &session.device {
+                self.cookies.set_device(value, *max_age);
+            }
         }
     }
 
+    /// Lets the browser keep a flow; whether that fits.
+    fn keep(&mut self, kept: &KeptFlow) -> bool {
+        let sealed = kept.seal(&self.app.context.master, &self.visit.browser);
+        if let Some(sealed) = &sealed {
+            self.cookies.set_flow(&kept.id, sealed);
+        }
+        sealed.is_some()
+    }
+
+    /// A page with the addresses of those that it leads to.
+    fn with_addresses(&self, kept: &KeptFlow, mut page: Page) -> Page {
+        if let Some(members) = page.context.as_object_mut() {
+            if members.remove("access_pass") == Some(true.into()) {
+                members.insert("access_pass_url".to_owned(), self.address(kept, ACCESS_PASS).into());
+            }
+            if page.step == ACCESS_PASS {
+                members.insert("sign_in_url".to_owned(), self.address(kept, PASSWORD).into());
+            }
+        }
+        page
+    }
+
     fn go_to(mut self, kept: &KeptFlow, step: &str) -> Response<AnswerBody> {
-        let Some(sealed) = kept.seal(&self.app.context.master, &self.visit.browser) else {
+        if !self.keep(kept) {
             return error_page(&self, PageError::request("The authorization request is too long."));
-        };
-        self.cookies.set_flow(&kept.id, &sealed);
+        }
         let mut response = see_other(&self.address(kept, step));
         self.cookies.write(&mut response);
         response

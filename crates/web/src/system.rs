@@ -231,7 +231,12 @@ impl SystemRoute {
             }
             Self::Authorize | Self::EndSession | Self::Device | Self::SignInPage => {
                 let step = parameters.last().map_or("", String::as_str);
-                return pages::answer(app, self, (&issuer, step), parts, body, now).await;
+                if self == Self::SignInPage && step == pages::PASSKEY_SCRIPT {
+                    return Ok(revalidated(pages::SCRIPT.answer(&parts.headers)));
+                }
+                // boxed: the future of every request is as large as the largest
+                let shown = pages::answer(app, self, (&issuer, step), parts, body, now);
+                return Box::pin(shown).await;
             }
             Self::UserInfo => {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;

@@ -12,9 +12,8 @@ const OPEN_ID_CONNECT: &str = "Authority (mandatory), ClientId (mandatory), Clie
 const ADFS: &str =
     "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";
 const OTHERS: &str = "ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";
-const EMAIL: &str =
-    "EMailSenderAddress, MailServerConfig S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5)";
-const SMS: &str = "GatewayUrl, GatewayToken S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5)";
+const EMAIL: &str = "EMailSenderAddress, MailServerConfig S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5), ResendInterval (00:00:30)";
+const SMS: &str = "GatewayUrl, GatewayToken S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5), ResendInterval (00:00:30)";
 const TOTP: &str = "Digits (6), Period (00:00:30), Algorithm (SHA1), Issuer";
 
 /// What has options, its type, and the row of the table. UserStore and Tenant are in `option.rs`.

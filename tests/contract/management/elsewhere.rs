@@ -48,7 +48,7 @@ async fn ours(world: &World) -> Ours {
     });
     let made = world.make("identity-replacements", ground.fill(&request, 1)).await;
     keys.insert("IdentityReplacement", id(&made).to_owned());
-    for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInRecord"] {
+    for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInFactor", "SignInRecord"] {
         keys.insert(resource, id(&world.all(resource).await[0]).to_owned());
     }
     for resource in ["ApplicationUser", "ApplicationGroup"] {

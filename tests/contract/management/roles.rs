@@ -82,6 +82,7 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/ApplicationUser/{id}/signout", ADMINISTRATORS, DATA),
     ("/SignInSession", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInConsent", TENANT, TENANT),
     ("/SignInRecord", NOBODY, RECORDS),
     ("/RoleAssignment", TENANT, TENANT),

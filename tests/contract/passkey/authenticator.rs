@@ -77,10 +77,8 @@ impl Authenticator {
         data.into_iter().take(self.sent).collect()
     }
 
-    /// Registers with a user.
-    pub async fn register(&self, world: &World, user: &Value) -> Answer {
-        let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
-        let begun = world.admin.post(&path, json!({})).await.is(200).json();
+    /// Makes a passkey as it is asked to.
+    pub fn make_passkey(&self, begun: &Value) -> Value {
         let mut data = self.head(self.flags | ATTESTED);
         data.extend(self.make.as_bytes());
         data.extend([0, 1, self.id]);
@@ -93,24 +91,36 @@ impl Authenticator {
         let data = self.cut(data);
         let length = u8::try_from(data.len()).unwrap();
         let object = [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], &data].concat();
-        let answer = self.answer(&json!({
-            "clientDataJSON": text(&self.client_data("webauthn.create", &begun)), "attestationObject": text(&object),
-        }));
+        self.answer(&json!({
+            "clientDataJSON": text(&self.client_data("webauthn.create", begun)), "attestationObject": text(&object),
+        }))
+    }
+
+    /// Registers with a user.
+    pub async fn register(&self, world: &World, user: &Value) -> Answer {
+        let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
+        let begun = world.admin.post(&path, json!({})).await.is(200).json();
+        let answer = self.make_passkey(&begun);
         world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+    }
+
+    /// Shows its passkey as it is asked to, of this user if it says so.
+    pub fn show(&self, begun: &Value, user: Option<uuid::Uuid>) -> Value {
+        let (client_data, data) = (self.client_data("webauthn.get", begun), self.cut(self.head(self.flags)));
+        let mut message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
+        message.extend((!self.signs).then_some(0));
+        let signature = self.key.sign(&SystemRandom::new(), &message).unwrap();
+        self.answer(&json!({
+            "clientDataJSON": text(&client_data), "authenticatorData": text(&data), "signature": text(signature.as_ref()),
+            "userHandle": user.map(|user| text(user.as_bytes())),
+        }))
     }
 
     /// Signs in.
     pub async fn sign_in(&self, world: &World, user: &Value) -> Answer {
         let path = world.path("/PasskeyCredential/authentication");
         let begun = world.admin.post(&path, json!({ "loginName": user["loginName"] })).await.is(200).json();
-        let (client_data, data) = (self.client_data("webauthn.get", &begun), self.cut(self.head(self.flags)));
-        let mut message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
-        message.extend((!self.signs).then_some(0));
-        let signature = self.key.sign(&SystemRandom::new(), &message).unwrap();
-        let answer = self.answer(&json!({
-            "clientDataJSON": text(&client_data), "authenticatorData": text(&data), "signature": text(signature.as_ref()),
-            "userHandle": null,
-        }));
+        let answer = self.show(&begun, None);
         world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
     }
 }

@@ -37,6 +37,14 @@ impl Page {
         self.html[from..].split('"').next().unwrap().to_owned()
     }
 
+    /// What an authenticator is asked, as services answer it.
+    pub fn asked(&self) -> serde_json::Value {
+        let from =
+            self.html.find("data-options=\"").unwrap_or_else(|| panic!("asks for no passkey: {}", self.html));
+        let text = self.html[from + 14..].split('"').next().unwrap().replace("&quot;", "\"");
+        serde_json::json!({ "publicKey": serde_json::from_str::<serde_json::Value>(&text).unwrap() })
+    }
+
     /// Where a page leads that leads on by itself.
     pub fn onward(&self) -> String {
         let refresh = self.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", self.html));
@@ -136,6 +144,13 @@ impl Browser {
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         let answer = self.send(Method::POST, address, Some(form.join("&")), headers).await?;
         self.follow(address.to_owned(), answer).await
+    }
+
+    /// Posts the page's form with these fields.
+    pub async fn submit(&mut self, page: &Page, fields: &[(&str, &str)]) -> Page {
+        let csrf = page.field("csrf");
+        let fields: Vec<_> = [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
+        self.post(&page.action(), &fields, &[]).await
     }
 
     /// Types a name and a password.

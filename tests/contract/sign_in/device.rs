@@ -63,6 +63,25 @@ async fn confirm(world: &World, device: &Value) -> (Browser, Page) {
 }
 
 on_both_engines! {
+    /// A choice that is to be remembered is, as in a browser.
+    async fn a_consent_is_remembered(world: World) {
+        let home = home(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let device = begin(&world, &home).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open("/device").await;
+        let page = submit(&mut browser, &page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("Allow access?"), "{}", page.html);
+        let ticked = [("scope", "profile"), ("scope", "offline_access"), ("remember", "true"), ("decision", "allow")];
+        let page = submit(&mut browser, &page, &ticked).await;
+        submit(&mut browser, &page, &[("decision", "allow")]).await;
+        poll(&world, &home, &device).await.expect(200);
+        let consent = world.all("SignInConsent").await[0].clone();
+        assert_eq!((&consent["scope"], &consent["source"]), (&json!("offline_access openid profile"), &json!("Person")));
+    }
+}
+
+on_both_engines! {
     async fn a_person_lets_a_device_in(world: World) {
         let home = home(&world, json!({})).await;
         let device = begin(&world, &home).await;

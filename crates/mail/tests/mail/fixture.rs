@@ -23,6 +23,7 @@ pub fn mail(number: u128) -> NewMail {
     NewMail {
         id,
         store: STORE,
+        mfa_instance: None,
         person: Some(Uuid::from_u128(number)),
         kind: Kind::PasswordReset,
         sender: "Bücherei <noreply@example.com>".to_owned(),
@@ -52,7 +53,7 @@ pub struct Fixture {
 impl Fixture {
     pub fn new(store: Store, server: MailServer) -> Self {
         let server_of: ServerOf =
-            Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone().into())));
+            Arc::new(move |_, number, _| Ok((number == STORE).then(|| server.clone().into())));
         Self { store, server_of }
     }
 

@@ -235,7 +235,7 @@ async fn without_a_server_or_a_key_it_waits(store: Store) {
     let repaired = Fixture::new(fixture.store, sink.server().unwrap());
     let server_of = repaired.server_of.clone();
     let repaired = Fixture {
-        server_of: std::sync::Arc::new(move |tx, _| server_of(tx, crate::fixture::STORE)),
+        server_of: std::sync::Arc::new(move |tx, _, own| server_of(tx, crate::fixture::STORE, own)),
         ..repaired
     };
     assert_eq!(repaired.deliver(NOW.plus(MINUTE), 2).await, delivered(1, 1, 0));
@@ -249,9 +249,9 @@ async fn a_store_whose_server_stalls_does_not_hold_up_others(store: Store) {
     let (of_slow, mut others) = (slow.server_of.clone(), mail(100));
     let fixture = Fixture {
         store: slow.store.clone(),
-        server_of: std::sync::Arc::new(move |tx, number| {
+        server_of: std::sync::Arc::new(move |tx, number, own| {
             if number == crate::fixture::STORE {
-                of_slow(tx, number)
+                of_slow(tx, number, own)
             } else {
                 Ok(Some(server.clone().into()))
             }

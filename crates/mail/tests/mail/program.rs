@@ -20,7 +20,7 @@ fn program(folder: &TempDir, script: &str) -> PathBuf {
 }
 
 fn fixture(store: Store, program: PathBuf) -> Fixture {
-    Fixture { store, server_of: Arc::new(move |_, _| Ok(Some(Transport::Program(program.clone())))) }
+    Fixture { store, server_of: Arc::new(move |_, _, _| Ok(Some(Transport::Program(program.clone())))) }
 }
 
 #[test]

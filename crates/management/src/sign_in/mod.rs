@@ -1,6 +1,7 @@
 //! What people's sign-ins leave, as administrators see it.
 
 pub mod consent;
+pub mod factor;
 pub mod grant;
 pub mod record;
 pub mod session;

@@ -108,12 +108,12 @@ fn of(errors: &Value, field: &str) -> Result<Vec<Value>, Error> {
     Ok(errors.try_iter()?.filter(of_field).collect())
 }
 
-/// An `http`, `https` or relative URL unchanged, and nothing for any other: in a link,
-/// `javascript:` would run a script.
+/// An `http`, `https`, `otpauth` (an authenticator's) or relative URL unchanged, and nothing for any other: in a
+/// link, `javascript:` would run a script.
 fn url(text: &str) -> String {
     let address = text.trim();
-    let lower = address.get(..8).unwrap_or(address).to_ascii_lowercase();
-    let of_the_web = lower.starts_with("https://") || lower.starts_with("http://");
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let of_the_web = matches!(scheme.as_deref(), Some("https" | "http" | "otpauth"));
     let other_host = address.starts_with("//") || address.starts_with("/\\");
     let of_this_server = address.starts_with(['/', '?']) && !other_host;
     let odd = address.contains(char::is_control);
@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for good in ["https://a", "HTTP://a", "/a", "?a=b", "/", "https://ä.example/?a#b"] {
+        for good in ["https://a", "HTTP://a", "otpauth://totp/a", "/a", "?a=b", "/", "https://ä.example/?a#b"]
+        {
             assert_eq!(url(good), good);
         }
         for odd in

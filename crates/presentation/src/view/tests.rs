@@ -187,7 +187,8 @@ fn what_comes_from_outside_is_escaped() {
         let own = |_: &str| None;
         let context = hostile(name, odd);
         if let Ok(page) = render(name, &context, Language::German, &own) {
-            assert!(!page.contains("<script") && !page.contains("javascript:"), "{name}: {page}");
+            let others = page.replace("<script src=\"/signin/passkey.js\" defer></script>", "");
+            assert!(!others.contains("<script") && !page.contains("javascript:"), "{name}: {page}");
         }
     }
 }

@@ -22,7 +22,7 @@ impl Tree {
     pub fn read(tx: &mut Tx<'_>, store: i64) -> Result<Self, Error> {
         let text = "SELECT size, checkpoint FROM audit_tree WHERE store = ?1";
         let found = tx.one(text, &[Value::Int(store)], |row| {
-            let checkpoint = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
+            let checkpoint = row.optional_text(1)?;
             Ok(Self { size: read_position(row, 0)?, checkpoint })
         })?;
         Ok(found.unwrap_or_default())

@@ -158,6 +158,7 @@ pub static CATALOGUE: &[Entry] = &[
     store("PasskeyRequiredCredentialCount", "2", Form::Number(0, 100)),
     store("PasskeyRequiredVerifiedSecurityContactCount", "1", Form::Number(0, 100)),
     store("PasskeyBindingMaturity", "7.00:00:00", Form::Span(0, 10 * YEAR)),
+    store("PasskeyEnrolment", "Offer", Form::Choice(&["Off", "Offer", "Require"])),
     store("TemporaryAccessPassEnabled", "true", Form::Flag),
     store("TemporaryAccessPassDefaultLifetime", "01:00:00", Form::Span(MINUTE, 30 * DAY)),
     store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(MINUTE, 30 * DAY)),
@@ -206,6 +207,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaEmail, "CodeLength", "6", Form::Number(4, 12)),
     entry(Owner::MfaEmail, "CodeLifetime", "00:05:00", Form::Span(10 * SECOND, HOUR)),
     entry(Owner::MfaEmail, "MaxAttempts", "5", Form::Number(1, 100)),
+    entry(Owner::MfaEmail, "ResendInterval", "00:00:30", Form::Span(0, HOUR)),
 
     entry(Owner::MfaTotp, "Digits", "6", Form::Number(6, 8)),
     entry(Owner::MfaTotp, "Period", "00:00:30", Form::Span(10 * SECOND, 5 * MINUTE)),
@@ -217,6 +219,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaSms, "CodeLength", "6", Form::Number(4, 12)),
     entry(Owner::MfaSms, "CodeLifetime", "00:05:00", Form::Span(10 * SECOND, HOUR)),
     entry(Owner::MfaSms, "MaxAttempts", "5", Form::Number(1, 100)),
+    entry(Owner::MfaSms, "ResendInterval", "00:00:30", Form::Span(0, HOUR)),
 
     entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(MINUTE, DAY)),
     entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY)),
@@ -230,6 +233,12 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::Tenant, "SessionAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, YEAR)),
     entry(Owner::Tenant, "BrowserSessionLifetime", "10:00:00", Form::Span(MINUTE, 30 * DAY)),
     entry(Owner::Tenant, "PkceRequired", "true", Form::Flag),
+    entry(Owner::Tenant, "PasskeySatisfiesSecondFactor", "true", Form::Flag),
+    entry(Owner::Tenant, "SecondFactorEnrolment", "AtSignIn", Form::Choice(&["AtSignIn", "Administrator"])),
+    entry(Owner::Tenant, "RememberDeviceLifetime", "00:00:00", Form::Span(0, YEAR)),
+    entry(Owner::Tenant, "EmailConfirmationRequired", "false", Form::Flag),
+    entry(Owner::Tenant, "TermsVersion", "", Form::Text),
+    entry(Owner::Tenant, "TermsUrl", "", Form::Text),
     entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR)),
 ];
 

@@ -51,17 +51,28 @@ pub async fn deliver(
     let key = mail_settings.master.clone();
     let open = move |associated_data: &str, sealed: &[u8]| key.open(associated_data, sealed);
     let mail_settings = mail_settings.clone();
-    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| transport(tx, &mail_settings, store));
+    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store, mfa_instance| {
+        transport(tx, &mail_settings, (store, mfa_instance))
+    });
     // a clock that jumped ahead gives up no mail, and one that was corrected delays none
     let over = bounded(store, now);
     deliver_due(store, now, over, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
-/// The carrier of a store's mail: the server of its option `MailServerConfig`, the program if that is empty.
-fn transport(tx: &mut Tx<'_>, mail_settings: &MailSettings, store: i64) -> Result<Option<Transport>, Error> {
-    let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
-                ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
-    let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+const OF_STORE: &str = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
+    ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
+const OF_MFA_INSTANCE: &str = "SELECT id, value FROM option_value \
+    WHERE apply_to_mfa_instance_id = ?1 AND name = 'MailServerConfig'";
+
+/// The carrier of a store's mail: the server of its option `MailServerConfig`, or of the MFA instance's own; the
+/// program if that is empty.
+fn transport(
+    tx: &mut Tx<'_>,
+    mail_settings: &MailSettings,
+    (store, mfa_instance): (i64, Option<Uuid>),
+) -> Result<Option<Transport>, Error> {
+    let (text, whose) = mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
+    let found = tx.one(text, &[whose], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
     let opened = match &found {
         Some((id, value)) => {
             open_secret(&mail_settings.master, "option_value", "value", &Value::Id(*id), value)

@@ -83,6 +83,9 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::SignInSession, "id", SIGN_INS_KEPT),
         (StateTable::SignInGrant, "id", SIGN_INS_KEPT),
         (StateTable::SignInRecord, "rid", MARGIN),
+        (StateTable::OneTimeCode, "rid", MARGIN),
+        (StateTable::OfferRest, "rid", MARGIN),
+        (StateTable::RememberedDevice, "digest", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

@@ -1,7 +1,6 @@
 //! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
 //! stored.
 
-use chancery_credential::lockout::{self, AttemptStart};
 use chancery_record::{
     Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
     choice_types, id_types, record, secret_types,
@@ -17,7 +16,7 @@ use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
-    user::{USER, UserForUpdate, limits},
+    user::{USER, UserForUpdate, begin_attempt},
 };
 
 id_types! {
@@ -242,7 +241,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = pass.id.0;
     let values = new_row(&call.context, &ACCESS_PASS, None, pass.into_values())?;
     insert(&call.context, tx, &ACCESS_PASS, None, &values)?;
-    event::record(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
+    event::record(&call.context, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
     // read again, since the view derives the status that a list would show
     let stored = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
@@ -273,7 +272,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         &pass.into_values(),
         AuditAction::As("Modified", "revoked"),
     )?;
-    event::record(call, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
+    event::record(&call.context, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
     Ok(Answer::new(call.request.op.status))
 }
 
@@ -303,7 +302,6 @@ pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
 /// Redeems a pass. Attempts count towards the locks as those at a password do.
 fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Redemption = read_form(call)?;
-    let options = options(&call.context)?;
     let refused = || {
         Problem::wrong_field(
             Redemption::VALUE,
@@ -312,62 +310,57 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let known = by_login(&call.context, tx, form.login_name.as_str())?
         .filter(|found| found.user.is_admitted(call.context.now));
-    let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };
-    let (limits, attempt) = (limits(&options), call.context.new_id());
-    let state = match lockout::begin(&found.user.lockout(), &limits, call.context.now, attempt) {
-        AttemptStart::Refused(_, failed) => {
-            if let Some(failed) = failed {
-                crate::password::record_failure(&call.context, tx, found, &failed)?;
-                tx.commit_dry_run();
-            }
-            return Ok(Answer::refusing(refused()));
-        }
-        AttemptStart::Counted(state) => state,
-    };
-    let pass = find(call, tx, &found, &form.value.0)?.filter(|_| options.flag("TemporaryAccessPassEnabled"));
-    let Some(id) = pass else {
-        let failed = lockout::fail(state, &limits, call.context.now, attempt);
-        crate::password::record_failure(&call.context, tx, found, &failed)?;
-        // the attempt counts although the operation is refused
-        tx.commit_dry_run();
+    let Some(found) = known else { return Ok(Answer::refusing(refused())) };
+    let Some(attempt) = begin_attempt(&call.context, tx, found)? else {
         return Ok(Answer::refusing(refused()));
     };
-    found.user.set_lockout(lockout::succeed(state, call.context.now, attempt).state);
-    let user = found.user.id;
-    found.save(&call.context, tx, AuditAction::Silent)?;
-    let was = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
-    let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
-    pass.used_on = Some(call.context.now);
-    if pass.is_one_time_use {
-        pass.status = PassStatus::Used;
-    }
-    update_unversioned(
-        &call.context,
-        tx,
-        &ACCESS_PASS,
-        &was,
-        &pass.into_values(),
-        AuditAction::As("Modified", "used"),
-    )?;
-    event::record(call, tx, user, EventType::TemporaryAccessPassUsed, None, None)?;
+    let Some(id) = find(&call.context, tx, &attempt.found, &form.value.0)? else {
+        attempt.fail(&call.context, tx)?;
+        return Ok(Answer::refusing(refused()));
+    };
+    let user = attempt.found.user.id;
+    attempt.succeed(&call.context, tx)?;
+    note_use(&call.context, tx, user, id)?;
     let redeemed_on = call.context.now;
     Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }
 
-/// The user's pass with this value, if it is valid now.
-fn find(
-    call: &Call,
+/// Notes that a pass was used; one that serves once is used up.
+///
+/// # Errors
+/// Those of the store.
+pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> Result<(), Problem> {
+    let was = load(context, tx, &ACCESS_PASS, None, Value::Id(id))?;
+    let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
+    pass.used_on = Some(context.now);
+    if pass.is_one_time_use {
+        pass.status = PassStatus::Used;
+    }
+    let action = AuditAction::As("Modified", "used");
+    update_unversioned(context, tx, &ACCESS_PASS, &was, &pass.into_values(), action)?;
+    event::record(context, tx, user, EventType::TemporaryAccessPassUsed, None, None)
+}
+
+/// The user's pass with this value, if it is valid now and passes are on.
+///
+/// # Errors
+/// Those of the store.
+pub fn find(
+    context: &Context,
     tx: &mut Tx<'_>,
     found: &UserForUpdate,
     value: &Secret,
 ) -> Result<Option<Uuid>, Problem> {
+    if !options(context)?.flag("TemporaryAccessPassEnabled") {
+        return Ok(None);
+    }
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
-    let wanted = Secret::new(digest(&call.context, found.user.id.0, &typed));
+    let wanted = Secret::new(digest(context, found.user.id.0, &typed));
     let text = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
                 AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
     let mut right = None;
-    let parameters = [call.context.scope.store().into(), found.user.id.0.into(), call.context.now.0.into()];
+    let parameters = [context.scope.store().into(), found.user.id.0.into(), context.now.0.into()];
     tx.query(text, &parameters, |row: &Row<'_>| {
         if wanted.matches(row.bytes(1)?) {
             right = Some(row.id(0)?);

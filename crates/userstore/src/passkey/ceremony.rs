@@ -1,6 +1,8 @@
 //! WebAuthn ceremonies, registration and authentication: each begins with one call and finishes with
 //! another.
 
+use std::sync::Arc;
+
 use chancery_passkey::{
     AuthenticationResult, AuthenticatorModels, Credential, Kind, Policy, Refusal, User as Person,
 };
@@ -12,7 +14,8 @@ use chancery_resource::{
     StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
     read_form, select_of, update_unversioned, write_stored,
 };
-use serde_json::json;
+use chancery_trust::Snapshot;
+use serde_json::{Value as Json, json};
 
 use super::{
     PASSKEY, PasskeyCredential, PasskeyId, authenticator_model,
@@ -71,7 +74,7 @@ fn begin(
     tx: &mut Tx<'_>,
     user: Option<i64>,
     is_registration: bool,
-    (public_key, state): &(serde_json::Value, Vec<u8>),
+    (public_key, state): &(Json, Vec<u8>),
 ) -> Result<Answer, Problem> {
     let id = call.context.new_id();
     tx.queue(
@@ -123,10 +126,10 @@ struct Kept {
 }
 
 /// The passkeys of a user.
-fn of_user(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Vec<Credential>, Problem> {
+pub fn of_user(tx: &mut Tx<'_>, user: i64) -> Result<Vec<Credential>, Problem> {
     let text = format!("SELECT kept FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid LIMIT {MOST}");
     let mut kept = Vec::new();
-    tx.query(&text, &[owner.rid.into()], |row| {
+    tx.query(&text, &[user.into()], |row| {
         kept.push(row.bytes(0)?.to_vec());
         Ok(())
     })?;
@@ -143,7 +146,7 @@ fn open(kept: &[u8]) -> Result<Credential, Problem> {
 pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let found = UserForUpdate::in_path(call, tx)?;
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
-    let existing: Vec<Vec<u8>> = of_user(tx, &owner)?.into_iter().map(|one| one.id).collect();
+    let existing: Vec<Vec<u8>> = of_user(tx, owner.rid)?.into_iter().map(|one| one.id).collect();
     if existing.len() >= MOST {
         return Err(Problem::conflict(format!("A user has at most {MOST} passkeys.")));
     }
@@ -179,30 +182,44 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         Ok(credential) => credential,
         Err(refusal) => return Ok(Answer::refusing(refuse(refusal))),
     };
+    let values = keep(&call.context, tx, &owner, credential)?;
+    write_stored(call, tx, &PASSKEY, &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
+    Ok(Answer::resource(call.request.op.status))
+}
+
+/// Keeps a passkey that its user's authenticator made.
+///
+/// # Errors
+/// Those of the store; a conflict where it is there already.
+pub fn keep(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    owner: &OwnerRow,
+    credential: &Credential,
+) -> Result<Vec<Value>, Problem> {
     let internal = |_| Problem::from(StoreError::Internal("a passkey's own name is not valid".into()));
     let passkey = PasskeyCredential {
-        id: PasskeyId(call.context.new_id()),
+        id: PasskeyId(context.new_id()),
         user_id: UserId(owner.id),
         name: Name::new("Passkey").map_err(internal)?,
         credential_id_base64: Bytes(credential.id.clone()),
         aaguid_hex: Digest(credential.aaguid.to_vec()),
-        created_on: call.context.now,
+        created_on: context.now,
         last_used_on: None,
-        instance_id: InstanceId(call.context.scope.of_store()?.id),
+        instance_id: InstanceId(context.scope.of_store()?.id),
         is_backup_eligible: credential.is_backup_eligible,
         is_backed_up: credential.is_backed_up,
         kept: Bytes(credential.to_bytes()),
     };
     let id = passkey.id.0;
-    let values = new_row(&call.context, &PASSKEY, Some(&owner), passkey.into_values())?;
-    insert(&call.context, tx, &PASSKEY, Some(&owner), &values)?;
-    event::record(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
-    write_stored(call, tx, &PASSKEY, &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
-    Ok(Answer::resource(call.request.op.status))
+    let values = new_row(context, &PASSKEY, Some(owner), passkey.into_values())?;
+    insert(context, tx, &PASSKEY, Some(owner), &values)?;
+    event::record(context, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
+    Ok(values)
 }
 
 /// The body as it was sent, for the library that reads it.
-fn answer(call: &Call) -> Result<serde_json::Value, Problem> {
+fn answer(call: &Call) -> Result<Json, Problem> {
     Ok(call.request.body()?.to_serde())
 }
 
@@ -216,7 +233,7 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
         let mut credentials = Vec::new();
         if let Some(found) = known {
             let owner = find_owner(&call.context, tx, &USER, found.user.id.0)?;
-            credentials = of_user(tx, &owner)?;
+            credentials = of_user(tx, owner.rid)?;
             user = Some(owner.rid);
         }
         allowed = Some(credentials);
@@ -227,10 +244,17 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
 }
 
 /// The outcome of verifying an authentication: the passkey, its user, and the proof.
-struct Proved {
+pub struct Proved {
     id: Uuid,
     user: Uuid,
     used: Result<AuthenticationResult, Refusal>,
+}
+
+impl Proved {
+    /// The user.
+    pub const fn user(&self) -> Uuid {
+        self.user
+    }
 }
 
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -243,36 +267,71 @@ pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer,
 fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (expected, state) = take(&call.context, tx, call.request.parameter(0), false)?;
     let answer = answer(call)?;
-    let unknown = || Answer::refusing(Problem::invalid("The passkey is not known here."));
+    let shown = match recognize(&call.context, tx, answer)? {
+        Ok(Some(shown)) if expected.is_none_or(|expected| expected == shown.user_rid) => shown,
+        Ok(_) => return Ok(Answer::refusing(Problem::invalid("The passkey is not known here."))),
+        Err(refusal) => return Ok(Answer::refusing(refuse(&refusal))),
+    };
+    Ok(Answer::after(Work::new(Purpose::Passkey, move || shown.verify(&state))))
+}
+
+/// What an authenticator answered, with the passkey that it is of.
+pub struct Shown {
+    user_rid: i64,
+    user: Uuid,
+    passkey: Uuid,
+    credential: Credential,
+    policy: Policy,
+    snapshot: Option<Arc<Snapshot>>,
+    answer: Json,
+    now: Timestamp,
+}
+
+/// Finds the passkey of the store that an answer is of; `None` where there is none.
+///
+/// # Errors
+/// Those of the store; within, why the answer cannot be read.
+pub fn recognize(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    answer: Json,
+) -> Result<Result<Option<Shown>, Refusal>, Problem> {
     let id = match chancery_passkey::credential_id_of(&answer) {
         Ok(id) => id,
-        Err(refusal) => return Ok(Answer::refusing(refuse(&refusal))),
+        Err(refusal) => return Ok(Err(refusal)),
     };
     let text = "SELECT u.id, u.rid, p.id FROM passkey_credential p JOIN user_account u ON u.rid = p.user_rid \
                 WHERE p.store = ?1 AND p.credential_id = ?2 AND u.quarantined_on IS NULL";
     let read = |row: &Row<'_>| Ok((row.id(0)?, row.int(1)?, row.id(2)?));
-    let Some((user, rid, passkey)) = tx.one(text, &[call.context.scope.store().into(), id.into()], read)?
+    let Some((user, user_rid, passkey)) = tx.one(text, &[context.scope.store().into(), id.into()], read)?
     else {
-        return Ok(unknown());
+        return Ok(Ok(None));
     };
-    if expected.is_some_and(|expected| expected != rid) {
-        return Ok(unknown());
-    }
-    let kept = find(call, tx, user, passkey)?;
-    let policy: Policy = policy(&call.context)?;
-    let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
-    Ok(Answer::after(Work::new(Purpose::Passkey, move || {
-        let models = AuthenticatorModels::new(snapshot.as_deref(), now);
-        let outcome =
-            chancery_passkey::finish_authentication(&policy, models, &state, &answer, &kept.credential);
-        Proved { id: passkey, user, used: outcome }
-    })))
+    let kept = find(context, tx, user, passkey)?;
+    let (policy, snapshot) = (policy(context)?, authenticator_model::snapshot(context, tx)?);
+    let (credential, now) = (kept.credential, context.now);
+    Ok(Ok(Some(Shown { user_rid, user, passkey, credential, policy, snapshot, answer, now })))
 }
 
-fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept, Problem> {
-    let owner = find_owner(&call.context, tx, &USER, user)?;
-    let sql = select_of(&call.context, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
-    let row = load_by(&call.context, tx, &PASSKEY, Some(&owner), &sql)?;
+impl Shown {
+    /// Verifies the answer.
+    pub fn verify(&self, state: &[u8]) -> Proved {
+        let models = AuthenticatorModels::new(self.snapshot.as_deref(), self.now);
+        let used = chancery_passkey::finish_authentication(
+            &self.policy,
+            models,
+            state,
+            &self.answer,
+            &self.credential,
+        );
+        Proved { id: self.passkey, user: self.user, used }
+    }
+}
+
+fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept, Problem> {
+    let owner = find_owner(context, tx, &USER, user)?;
+    let sql = select_of(context, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
+    let row = load_by(context, tx, &PASSKEY, Some(&owner), &sql)?;
     let record = PasskeyCredential::from_values(row.values.clone())?;
     let credential = open(&record.kept.0)?;
     Ok(Kept { row, credential })
@@ -280,8 +339,43 @@ fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept,
 
 /// Records the outcome of an authentication.
 fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
-    let kept = find(call, tx, proved.user, proved.id)?;
+    let used = match note_use(&call.context, tx, proved, false)? {
+        Ok(used) => used,
+        Err(problem) => return Ok(Answer::refusing(problem)),
+    };
+    let authenticated_on = call.context.now;
+    let user_id = UserId(proved.user);
+    Ok(answer_form(
+        call,
+        AuthenticatedPasskey { user_id, credential_id: PasskeyId(used.passkey), authenticated_on },
+    ))
+}
+
+/// A passkey that was used.
+pub struct Used {
+    /// The passkey.
+    pub passkey: Uuid,
+    /// Whether it verified its user.
+    pub user_verified: bool,
+    /// Whether its key is known not to leave a piece of hardware.
+    pub is_hardware: bool,
+}
+
+/// Notes that a passkey was used, or why that is refused. Who is locked for a while may use one if `opens_lock`.
+///
+/// # Errors
+/// Those of the store.
+pub fn note_use(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    proved: &Proved,
+    opens_lock: bool,
+) -> Result<Result<Used, Problem>, Problem> {
+    let kept = find(context, tx, proved.user, proved.id)?;
     let user = UserId(proved.user);
+    let note = |tx: &mut Tx<'_>, kind: EventType, detail: Option<&str>| {
+        event::record(context, tx, user, kind, Some(proved.id), detail)
+    };
     let proof = match &proved.used {
         Ok(proof) => proof,
         Err(refusal) => {
@@ -290,38 +384,33 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
             } else {
                 EventType::PasskeyAuthenticationFailed
             };
-            event::record(call, tx, user, kind, Some(proved.id), Some(&refusal.detail))?;
-            return Ok(Answer::refusing(refuse(refusal)));
+            note(tx, kind, Some(&refusal.detail))?;
+            return Ok(Err(refuse(refusal)));
         }
     };
     let key = Value::Id(proved.user);
-    let found = UserForUpdate::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
+    let found = UserForUpdate::new(chancery_resource::load(context, tx, &USER, None, key)?)?;
     let lockout = found.user.lockout();
-    if !found.user.is_admitted(call.context.now)
-        || lockout.is_shut()
-        || lockout.is_shut_until(call.context.now)
-    {
-        let detail = "the user is inactive or locked";
-        event::record(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
-        return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
+    let is_locked = lockout.is_shut() || (!opens_lock && lockout.is_shut_until(context.now));
+    if !found.user.is_admitted(context.now) || is_locked {
+        note(tx, EventType::PasskeyAuthenticationFailed, Some("the user is inactive or locked"))?;
+        return Ok(Err(Problem::invalid("The user's state does not let the user sign in now.")));
     }
     // of two answers with one count, one comes from a copy: the row decides which is first
     if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
-        event::record(call, tx, user, EventType::PasskeyCloneSuspected, Some(proved.id), None)?;
-        return Ok(Answer::refusing(Problem::invalid("The passkey's count of uses went backwards.")));
+        note(tx, EventType::PasskeyCloneSuspected, None)?;
+        return Ok(Err(Problem::invalid("The passkey's count of uses went backwards.")));
     }
     let Kept { row, mut credential } = kept;
+    let snapshot = authenticator_model::snapshot(context, tx)?;
+    let is_hardware = credential.is_hardware(AuthenticatorModels::new(snapshot.as_deref(), context.now));
     credential.sign_count = proof.sign_count;
     credential.is_backed_up = proof.backed_up;
     let mut record = PasskeyCredential::from_values(row.values.clone())?;
     record.kept = Bytes(credential.to_bytes());
     record.is_backed_up = proof.backed_up;
-    record.last_used_on = Some(call.context.now);
-    update_unversioned(&call.context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
-    event::record(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
-    let authenticated_on = call.context.now;
-    Ok(answer_form(
-        call,
-        AuthenticatedPasskey { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on },
-    ))
+    record.last_used_on = Some(context.now);
+    update_unversioned(context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
+    note(tx, EventType::PasskeyUsed, None)?;
+    Ok(Ok(Used { passkey: proved.id, user_verified: proof.user_verified, is_hardware }))
 }

@@ -4,7 +4,7 @@ use chancery_record::{
     FIXED, KEY, Record as _, SHOWN, ShortText, Timestamp, Uuid, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, Tx,
+    Action as A, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, Tx,
     list_where, new_row,
 };
 
@@ -89,7 +89,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 
 /// Records an event.
 pub fn record(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     user: UserId,
     event_type: EventType,
@@ -99,14 +99,14 @@ pub fn record(
     let wrong =
         |_| Problem::from(chancery_resource::StoreError::Internal("an event's own text is too long".into()));
     let event = PasskeySecurityEvent {
-        id: EventId(call.context.new_id()),
+        id: EventId(context.new_id()),
         user_id: user,
         event_type,
-        occurred_on: call.context.now,
-        actor_id: call.context.actor,
+        occurred_on: context.now,
+        actor_id: context.actor,
         credential_id: credential,
         details: details.map(ShortText::new).transpose().map_err(wrong)?,
     };
-    let values = new_row(&call.context, &EVENT, None, event.into_values())?;
-    chancery_resource::insert_unaudited(&call.context, tx, &EVENT, None, &values)
+    let values = new_row(context, &EVENT, None, event.into_values())?;
+    chancery_resource::insert_unaudited(context, tx, &EVENT, None, &values)
 }

@@ -8,18 +8,24 @@ mod event;
 mod facts;
 mod overview;
 mod recovery;
+pub mod sign_in;
 
+use chancery_application::sign_out_user_by;
 use chancery_passkey::Policy;
 use chancery_record::{
     Bytes, HIDDEN, KEY, Name, OWNER, Record as _, SCOPE, SHOWN, Timestamp, id_types, record,
 };
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Action as A, Answer, Body, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
     Purpose, Reach, Reply, Shape, Tx, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
 use serde_json::json;
 
-pub use access_pass::{OPERATIONS as ACCESS_PASS_OPERATIONS, revoke_passes};
+pub use access_pass::{
+    OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, note_use as note_access_pass,
+    revoke_passes,
+};
 pub use event::OPERATIONS as EVENT_OPERATIONS;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
@@ -168,9 +174,12 @@ pub static OPERATIONS: &[Op] = &[
 
 /// The store's policy for passkeys.
 fn policy(context: &Context) -> Result<Policy, Problem> {
-    let options = options(context)?;
+    Ok(policy_by(&*options(context)?, &context.app.public_url))
+}
+
+fn policy_by(options: &Options, public_url: &str) -> Policy {
     let maturity = options.span("PasskeyBindingMaturity");
-    Ok(Policy::from_options(|name| options.text(name), maturity, &context.app.public_url))
+    Policy::from_options(|name| options.text(name), maturity, public_url)
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -179,8 +188,10 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = load(&call.context, tx, &PASSKEY, Some(&owner), key)?;
     let passkey = PasskeyCredential::from_values(was.values.clone())?;
     delete_row(&call.context, tx, &PASSKEY, &was)?;
+    let store = call.context.scope.of_store()?.id;
+    sign_out_user_by(tx, (store, owner.id), passkey.id.0, call.context.now)?;
     event::record(
-        call,
+        &call.context,
         tx,
         UserId(owner.id),
         event::EventType::PasskeyDeleted,

@@ -175,7 +175,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = transaction.id.0;
     let values = new_row(&call.context, &RECOVERY, None, transaction.into_values())?;
     insert(&call.context, tx, &RECOVERY, None, &values)?;
-    event::record(call, tx, user, EventType::RecoveryStarted, None, None)?;
+    event::record(&call.context, tx, user, EventType::RecoveryStarted, None, None)?;
     answer(call, tx, id)
 }
 
@@ -236,7 +236,7 @@ fn advance(
         AuditAction::As("Modified", "updated"),
     )?;
     if let Some(event_type) = event_type {
-        event::record(call, tx, user, event_type, None, None)?;
+        event::record(&call.context, tx, user, event_type, None, None)?;
     }
     answer(call, tx, id)
 }

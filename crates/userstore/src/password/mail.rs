@@ -6,6 +6,7 @@ use chancery_record::{Email, Name, Secret, Timestamp};
 use chancery_resource::{Context, Problem, Tx};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::set::options;
 use crate::{
@@ -91,6 +92,9 @@ pub fn notify_lock(
 }
 
 /// Queues a mail of the store, about a user.
+///
+/// # Errors
+/// Those of the store.
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -100,13 +104,66 @@ pub fn send(
     data: &Value,
     end: Timestamp,
 ) -> Result<(), Problem> {
+    let options = options(context)?;
+    let by = Sender { mfa_instance: None, address: options.text("EMailSenderAddress") };
+    queue(context, tx, by, (kind, person), (recipient, locale), data, end)
+}
+
+/// By whom a mail is sent.
+#[derive(Clone, Copy)]
+pub struct Sender<'a> {
+    /// The MFA instance whose own mail server sends it; none: the store's.
+    pub mfa_instance: Option<Uuid>,
+    /// The sender's address.
+    pub address: &'a str,
+}
+
+/// A code that a user types while signing in.
+pub struct CodeMail<'a> {
+    /// By whom it is sent.
+    pub sender: Sender<'a>,
+    /// The user.
+    pub user: Uuid,
+    /// Whether it shows that the user owns the address; else it confirms who signs in.
+    pub confirms_address: bool,
+    /// The address.
+    pub recipient: &'a str,
+    /// The user's language.
+    pub locale: Option<String>,
+    /// The code.
+    pub code: &'a str,
+    /// Until when it is right.
+    pub valid_until: Timestamp,
+}
+
+/// Queues the mail with a code.
+///
+/// # Errors
+/// Those of the store.
+pub fn send_code(context: &Context, tx: &mut Tx<'_>, mail: CodeMail<'_>) -> Result<(), Problem> {
+    let kind = if mail.confirms_address { Kind::SecurityContactCode } else { Kind::SignInCode };
+    let data = json!({ "code": mail.code, "valid_until": mail.valid_until.0 });
+    let to = (mail.recipient, mail.locale);
+    queue(context, tx, mail.sender, (kind, UserId(mail.user)), to, &data, mail.valid_until)
+}
+
+fn queue(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    sender: Sender<'_>,
+    (kind, person): (Kind, UserId),
+    (recipient, locale): (&str, Option<String>),
+    data: &Value,
+    end: Timestamp,
+) -> Result<(), Problem> {
     let id = context.new_id();
     let mail = NewMail {
         id,
         store: context.scope.store(),
+        mfa_instance: sender.mfa_instance,
         person: Some(person.0),
         kind,
-        sender: options(context)?.text("EMailSenderAddress").to_owned(),
+        sender: sender.address.to_owned(),
         recipient: recipient.to_owned(),
         locale,
         sealed_data: context.app.master.seal(&associated_data(id), data.to_string().as_bytes()),

@@ -7,21 +7,20 @@ use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx};
 use super::{
     attempt::is_expired,
     set::{HashOutcome, making, options},
-    sign_in::{PendingSignIn, VerifiedSignIn, begin, find},
+    sign_in::{PendingSignIn, VerifiedSignIn, begin},
     stored_hash,
 };
+use crate::user::user_of;
 
 /// The rule that a password is easy to guess, by its option.
 const BLOCKLIST: &str = "PasswordBlocklistEnabled";
 
 /// The password of a user: what is due about it, and what another one needs.
 pub struct PasswordState {
-    /// Whether it expired and may not be changed for that.
-    pub is_over: bool,
-    /// Whether another one must be set before the user goes on.
-    pub must_change: bool,
     /// Whether it expired.
     pub is_expired: bool,
+    /// Whether there is none yet.
+    pub is_missing: bool,
     /// The login name.
     pub login_name: String,
     /// What another one needs.
@@ -39,12 +38,12 @@ pub fn password_state(
     tx: &mut Tx<'_>,
     user: i64,
 ) -> Result<Option<PasswordState>, Problem> {
-    let Some(found) = find(context, tx, user)? else { return Ok(None) };
+    let Some(found) = user_of(context, tx, user)? else { return Ok(None) };
     let (options, is_expired) = (options(context)?, is_expired(context, &found));
+    let is_missing = stored_hash::is_current(tx, found.was.rid, None)?;
     let user = found.user;
     Ok(Some(PasswordState {
-        is_over: is_expired && !user.can_change_password_on_expiration,
-        must_change: is_expired || user.is_password_change_required || user.is_initial_password,
+        is_missing,
         is_expired,
         login_name: user.login_name.as_str().to_owned(),
         policy: stored_hash::policy(&options),
@@ -52,16 +51,18 @@ pub fn password_state(
     }))
 }
 
-/// A change of a password by its user, counted as an attempt to sign in.
+/// A change of a password by its user. Where there is one, the present one is an attempt to sign in.
 pub struct PendingChange {
-    pending: PendingSignIn,
+    user: i64,
+    pending: Option<PendingSignIn>,
     making: Box<dyn FnOnce() -> HashOutcome + Send>,
 }
 
-/// A change whose present password was verified.
+/// A change whose present password was verified, and whose new one is hashed where that was right.
 pub struct VerifiedChange {
-    /// The present password, as an attempt to sign in.
-    pub sign_in: VerifiedSignIn,
+    user: i64,
+    /// The present password, as an attempt to sign in; none for who has no password.
+    pub sign_in: Option<VerifiedSignIn>,
     made: Option<HashOutcome>,
 }
 
@@ -76,7 +77,8 @@ pub enum NewPasswordFault {
     Used,
 }
 
-/// Counts an attempt at the present password of the user with this row number, to set a new one.
+/// Counts an attempt at the present password of the user with this row number, to set a new one. Who `has_none` makes
+/// the first one.
 ///
 /// # Errors
 /// Those of the store.
@@ -84,23 +86,26 @@ pub fn begin_change(
     context: &Context,
     tx: &mut Tx<'_>,
     user: i64,
-    new: Secret,
+    (new, has_none): (Secret, bool),
 ) -> Result<Option<PendingChange>, Problem> {
-    let Some(found) = find(context, tx, user)? else { return Ok(None) };
+    let Some(found) = user_of(context, tx, user)? else { return Ok(None) };
     let making = Box::new(making(context, tx, &found, new)?);
-    Ok(Some(PendingChange { pending: begin(context, tx, Some(found))?, making }))
+    let pending = if has_none { None } else { Some(begin(context, tx, Some(found))?) };
+    Ok(Some(PendingChange { user, pending, making }))
 }
 
 impl PendingChange {
     /// Verifies the present password, and hashes the new one where it is right.
     pub fn verify(self, current: &Secret) -> VerifiedChange {
-        let sign_in = self.pending.verify(current);
-        let made = sign_in.is_right.then(|| (self.making)());
-        VerifiedChange { sign_in, made }
+        let sign_in = self.pending.map(|pending| pending.verify(current));
+        let is_right = sign_in.as_ref().is_none_or(|sign_in| sign_in.is_right);
+        VerifiedChange { user: self.user, sign_in, made: is_right.then(|| (self.making)()) }
     }
 }
 
-/// Sets the new password of an attempt that [`decide`] found right; or what is wrong with it.
+/// Sets the new password; or what is wrong with it. The present one was found right by [`decide`], or there is none.
+///
+/// [`decide`]: super::sign_in::decide
 ///
 /// # Errors
 /// Those of the store.
@@ -110,9 +115,7 @@ pub fn change(
     verified: &VerifiedChange,
 ) -> Result<Result<(), NewPasswordFault>, Problem> {
     let gone = || StoreError::Internal("a password is to be changed that was not verified".into());
-    let (Some(counted), Some(made)) = (&verified.sign_in.counted, &verified.made) else {
-        return Err(gone().into());
-    };
+    let Some(made) = &verified.made else { return Err(gone().into()) };
     match made {
         HashOutcome::Broken(broken) if broken.iter().all(|rule| rule.code == BLOCKLIST) => {
             return Ok(Err(NewPasswordFault::Common));
@@ -121,12 +124,18 @@ pub fn change(
         HashOutcome::Used => return Ok(Err(NewPasswordFault::Used)),
         HashOutcome::Hash(_) | HashOutcome::Failed(_) => {}
     }
-    let Some(mut found) = find(context, tx, counted.user)? else { return Err(gone().into()) };
+    let Some(mut found) = user_of(context, tx, verified.user)? else { return Err(gone().into()) };
+    let counted = verified.sign_in.as_ref().and_then(|sign_in| sign_in.counted.as_ref());
+    if counted.is_none() && !stored_hash::is_current(tx, verified.user, None)? {
+        return Err(Problem::conflict("The user has a password since."));
+    }
     let options = options(context)?;
     stored_hash::put(context, tx, &found, made.hash("newPassword")?, &options)?;
     stored_hash::finish(context, &mut found, &options)?;
-    let succeeded = lockout::succeed(found.user.lockout(), context.now, counted.attempt);
-    found.user.set_lockout(succeeded.state);
+    if let Some(counted) = counted {
+        let succeeded = lockout::succeed(found.user.lockout(), context.now, counted.attempt);
+        found.user.set_lockout(succeeded.state);
+    }
     found.save(context, tx, AuditAction::As("Modified", "password-changed")).map(drop)?;
     Ok(Ok(()))
 }

@@ -5,14 +5,16 @@ use chancery_credential::{
     lockout,
 };
 use chancery_record::Secret;
-use chancery_resource::{AuditAction, Context, Problem, Tx, load_rows};
+use chancery_resource::{AuditAction, Context, Problem, Tx};
+
+use uuid::Uuid;
 
 use super::{
     attempt::{Counted, Counting, check, count, count_for_nobody, record_failure},
     set::options,
     stored_hash::{self, Hashes},
 };
-use crate::user::{USER, User, UserForUpdate, limits};
+use crate::user::{User, UserForUpdate, limits, user_of};
 
 /// An attempt to sign in, counted, its password not yet verified.
 pub struct PendingSignIn {
@@ -26,6 +28,13 @@ pub struct VerifiedSignIn {
     pub(super) is_right: bool,
     /// The password hashed anew, if its hash has other parameters than the present ones.
     rehashed: Option<Secret>,
+}
+
+impl VerifiedSignIn {
+    /// The attempt, if it counted.
+    pub fn attempt(&self) -> Option<Uuid> {
+        self.counted.as_ref().map(|counted| counted.attempt)
+    }
 }
 
 /// Counts an attempt to sign in as this user of the context's store, or as nobody. The transaction is to be
@@ -66,7 +75,7 @@ impl PendingSignIn {
 /// Decides an attempt. `None`: it is refused, for whatever reason, and that is recorded.
 ///
 /// Of one that is right nothing is cleared yet: whoever knows a password alone would get endless attempts at a
-/// second factor. See [`clear`].
+/// second factor: that is done once the sign-in is complete.
 ///
 /// # Errors
 /// Those of the store.
@@ -80,7 +89,7 @@ pub fn decide(
         count_for_nobody(context, tx)?;
         return Ok(None);
     };
-    let Some(found) = find(context, tx, counted.user)? else { return Ok(None) };
+    let Some(found) = user_of(context, tx, counted.user)? else { return Ok(None) };
     let options = options(context)?;
     // a password that was replaced in the meantime proves nothing
     if !verified.is_right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
@@ -100,30 +109,13 @@ pub fn decide(
     Ok(Some(found.user))
 }
 
-/// Clears the counters, the throttle and a temporary lock: the sign-in is complete.
-///
-/// # Errors
-/// Those of the store.
-pub fn clear(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
-    let Some(counted) = &verified.counted else { return Ok(()) };
-    let Some(mut found) = find(context, tx, counted.user)? else { return Ok(()) };
-    let succeeded = lockout::succeed(found.user.lockout(), context.now, counted.attempt);
-    found.user.set_lockout(succeeded.state);
-    found.save(context, tx, AuditAction::Silent).map(drop)
-}
-
 /// Takes the attempt back: the password was right, but the sign-in is not complete.
 ///
 /// # Errors
 /// Those of the store.
 pub fn withdraw(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
     let Some(counted) = &verified.counted else { return Ok(()) };
-    let Some(mut found) = find(context, tx, counted.user)? else { return Ok(()) };
+    let Some(mut found) = user_of(context, tx, counted.user)? else { return Ok(()) };
     found.user.set_lockout(lockout::withdraw(found.user.lockout(), counted.attempt, counted.throttled_until));
     found.save(context, tx, AuditAction::Silent).map(drop)
-}
-
-pub(super) fn find(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
-    let row = load_rows(context, tx, &USER, &[user])?.pop();
-    row.map(UserForUpdate::new).transpose()
 }

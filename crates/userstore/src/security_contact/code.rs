@@ -38,7 +38,7 @@ pub fn send(
         ],
     )?;
     let locale = tx.one("SELECT locale FROM user_account WHERE rid = ?1", &[owner.rid.into()], |row| {
-        if row.is_null(0)? { Ok(None) } else { row.text(0).map(|text| Some(text.to_owned())) }
+        row.optional_text(0)
     })?;
     let data = json!({ "code": code, "valid_until": end.0 });
     let about = (Kind::SecurityContactCode, contact.user_id);

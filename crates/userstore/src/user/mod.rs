@@ -1,5 +1,6 @@
 //! Users: the people who sign in.
 
+mod attempt;
 mod lock;
 mod rules;
 mod unique_email;
@@ -16,6 +17,7 @@ use chancery_resource::{
 
 use uuid::Uuid;
 
+pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};

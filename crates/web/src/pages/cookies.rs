@@ -53,6 +53,11 @@ impl Cookies {
         self.find("session")
     }
 
+    /// The value of a browser that is remembered.
+    pub fn device(&self) -> Option<String> {
+        self.find("device")
+    }
+
     /// A flow, sealed.
     pub fn flow(&self, id: &str) -> Option<String> {
         self.find(&format!("flow-{id}"))
@@ -75,6 +80,11 @@ impl Cookies {
     /// Sets the session. Without `max_age`, in seconds, it goes when the browser is closed.
     pub fn set_session(&mut self, value: &str, max_age: Option<i64>) {
         self.set("session", value, max_age);
+    }
+
+    /// Sets the value of a browser that is remembered, for so many seconds.
+    pub fn set_device(&mut self, value: &str, max_age: i64) {
+        self.set("device", value, Some(max_age));
     }
 
     /// Removes the session.

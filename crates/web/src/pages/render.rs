@@ -6,7 +6,7 @@ use chancery_signin::{KeptFlow, Page, PageError};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
-use super::{Browser, cookies, origin_of, written};
+use super::{Browser, PASSKEY_SCRIPT, cookies, origin_of, written};
 use crate::{
     answer::{AnswerBody, respond},
     trace::TraceId,
@@ -50,19 +50,23 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
         context.insert("languages".to_owned(), languages(browser));
     }
     let rendered = view::render_shipped(page.view, &Value::Object(context), language);
-    let html = rendered.unwrap_or_else(|failure| {
-        tracing::error!(%failure, view = page.view, "a shipped page cannot be rendered");
-        String::new()
-    });
-    let mut response = respond(page.status, "text/html; charset=utf-8", html);
+    let (status, html) = match rendered {
+        Ok(html) => (page.status, html),
+        Err(failure) => {
+            tracing::error!(%failure, view = page.view, "a shipped page cannot be rendered");
+            (500, "<!DOCTYPE html><title>Error</title><h1>This did not work</h1>".to_owned())
+        }
+    };
+    let mut response = respond(status, "text/html; charset=utf-8", html);
     // a form that goes to the client app cannot be held to this server
     let form_action = if step == "post" { "" } else { "form-action 'self'; " };
     let frames: Vec<&str> = frames.iter().map(|address| origin_of(address)).collect();
     let frame_src =
         if frames.is_empty() { String::new() } else { format!("frame-src {}; ", frames.join(" ")) };
+    let script = script_address(&browser.app.token_service.public_url);
     let policy = format!(
-        "default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; font-src 'self'; \
-         {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self' 'nonce-{nonce}'; script-src {script}; img-src 'self' data:; \
+         font-src 'self'; {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
     );
     let headers = response.headers_mut();
     let mut set =
@@ -76,6 +80,11 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     }
     browser.cookies.write(&mut response);
     response
+}
+
+/// The one script that pages run, as a policy names it.
+fn script_address(public_url: &str) -> String {
+    format!("{}/signin/{PASSKEY_SCRIPT}", origin_of(public_url))
 }
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.

@@ -1,0 +1,100 @@
+//! Second factors that people enrolled.
+
+use chancery_application::{APPLICATION_USER, ApplicationUserId, sign_out_by};
+use chancery_record::{KEY, SHOWN, Timestamp, Value, choice_types, id_types, record};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
+    StateTable, Tx, load, note,
+};
+
+use crate::mfa_instance::{MFA_INSTANCE, MfaInstanceId};
+
+id_types! {
+    /// The id of a second factor that a person enrolled.
+    SignInFactorId
+}
+
+choice_types! {
+    /// What a person confirms by.
+    SignInFactorKind {
+        /// An authenticator, which shows a code of the time.
+        Authenticator,
+    }
+}
+
+record! {
+    /// A second factor that a person enrolled. Its secret is shown to nobody.
+    pub struct SignInFactor {
+        /// The factor.
+        id: SignInFactorId = KEY,
+        /// The platform user.
+        platform_user_id: ApplicationUserId = SHOWN,
+        /// The MFA instance.
+        mfa_instance_id: MfaInstanceId = SHOWN,
+        /// What it is.
+        kind: SignInFactorKind = SHOWN,
+        /// How many recovery codes the person has left.
+        recovery_codes: i64 = SHOWN,
+        /// When it was enrolled.
+        enrolled_on: Timestamp = SHOWN,
+        /// When it was last used.
+        used_on: Option<Timestamp> = SHOWN,
+    }
+}
+
+/// Whoever reaches the person, or the MFA instance.
+static REACH: [Reach; 2] = [
+    Reach::Of(SignInFactor::MFA_INSTANCE_ID.field(), &MFA_INSTANCE),
+    Reach::Of(SignInFactor::PLATFORM_USER_ID.field(), &APPLICATION_USER),
+];
+
+/// The shape of second factors, which people enrol while they sign in.
+pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
+    "SignInFactor",
+    "(SELECT f.rid, f.id, f.person_id AS platform_user_id, f.mfa_instance_id, 'Authenticator' AS kind, \
+     (SELECT count(*) FROM recovery_code c WHERE c.person_id = f.person_id) AS recovery_codes, \
+     f.enrolled_on, f.used_on, CAST(0 AS BIGINT) AS last_entry FROM second_factor f)",
+    Reach::Any(&REACH),
+)
+.of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID);
+
+/// The operations on second factors.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetSignInFactors",
+        M::Get,
+        "/SignInFactor",
+        Administrator,
+        &SIGN_IN_FACTOR,
+        A::List,
+        "Lists the second factors that people enrolled.",
+    )
+    .added(),
+    Op::new(
+        "DeleteSignInFactor",
+        M::Delete,
+        "/SignInFactor/{id}",
+        Administrator,
+        &SIGN_IN_FACTOR,
+        A::Custom(Custom::writing(remove).replying(Reply::Empty)),
+        "Removes a person's second factor and recovery codes, and ends the sessions that it was used in.",
+    )
+    .answering(204, Reply::Empty)
+    .added(),
+];
+
+/// The recovery codes are for who has no authenticator at hand: they go with it, and so do browsers that are
+/// remembered.
+fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = SIGN_IN_FACTOR.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &SIGN_IN_FACTOR, None, key)?;
+    let id = SignInFactor::ID.get(&was.values)?.0;
+    let person: Value = SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0.into();
+    tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
+    for table in [StateTable::RecoveryCode, StateTable::RememberedDevice] {
+        tx.queue(&table.delete("WHERE person_id = ?1"), vec![person.clone()])?;
+    }
+    sign_out_by(tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id), call.context.now)?;
+    note(&call.context, tx, &SIGN_IN_FACTOR, (&was, &was.values), ("Deleted", "removed"))?;
+    Ok(Answer::new(call.request.op.status))
+}

@@ -1,0 +1,115 @@
+//! The page of a temporary access pass: a first factor for who has no other, or not any more.
+
+use std::sync::Arc;
+
+use chancery_flow::{Method, Proven, Step};
+use chancery_record::Secret;
+use chancery_resource::{Problem, Tx};
+use chancery_store::Mode;
+use chancery_userstore::{
+    passkey::{find_access_pass, note_access_pass},
+    password::by_login,
+    user::begin_attempt,
+};
+
+use crate::{
+    application::OfferedStore,
+    completion::{Completion, Decided},
+    kept_flow::{KeptFlow, Mistake},
+    outcome::{Outcome, PageError},
+    page::ACCESS_PASS,
+    password::{LONGEST, shown_name},
+    person,
+    provider::{Circumstances, Provider, Visit, context_of_store},
+    step::after_post,
+};
+
+/// What was typed on the page.
+pub struct PassTyped {
+    /// The login name.
+    pub username: String,
+    /// The pass.
+    pub pass: Secret,
+}
+
+impl Provider<'_> {
+    /// Answers a post to the page; and whether the pass was right.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn use_access_pass(
+        self,
+        visit: &Visit,
+        mut kept: KeptFlow,
+        typed: PassTyped,
+    ) -> Result<(Outcome, bool), Problem> {
+        let Some(application) = self.application_of(&kept).await? else {
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), true));
+        };
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
+        let examined = self.examine(visit, &kept, &circumstances).await?;
+        if !matches!(examined.due.step(), Step::FirstFactor(_)) {
+            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
+            return Ok((after_post(kept, outcome), true));
+        }
+        let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
+        let missing = fields.iter().filter(|(_, is_empty)| *is_empty);
+        let errors: Vec<_> =
+            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        if !errors.is_empty() {
+            return Ok((again(kept, &typed.username, errors), true));
+        }
+        let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
+        kept.mistake = None;
+        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
+            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+        };
+        let (username, typed) = (typed.username.clone(), Arc::new(typed));
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &stores, &typed);
+        if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
+            return Ok((self.conclude(visit, kept, circumstances, decided).await?, true));
+        }
+        let wrong = vec![("pass_wrong".to_owned(), "pass".to_owned())];
+        Ok((again(kept, &username, wrong), false))
+    }
+}
+
+fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
+    kept.mistake = Some(Mistake { username: shown_name(username), errors });
+    Outcome::GoTo(kept.into(), ACCESS_PASS, None)
+}
+
+/// Uses the pass of the first store, in order, that knows the name. `None`: it is refused, without telling why.
+fn decide(
+    completion: &Completion,
+    tx: &mut Tx<'_>,
+    stores: &[OfferedStore],
+    typed: &PassTyped,
+) -> Result<Option<Decided>, Problem> {
+    if typed.username.len().max(typed.pass.expose().len()) > LONGEST {
+        return Ok(None);
+    }
+    for store in stores {
+        let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
+        let found = by_login(&context, tx, &typed.username)?;
+        let Some(found) = found.filter(|found| found.user.is_admitted(completion.now)) else { continue };
+        let user = found.user.id;
+        let Some(attempt) = begin_attempt(&context, tx, found)? else { return Ok(None) };
+        let Some(pass) = find_access_pass(&context, tx, &attempt.found, &typed.pass)? else {
+            attempt.fail(&context, tx)?;
+            return Ok(None);
+        };
+        context.actor = Some(user.0);
+        let Some(person) = person::of_store_user(&mut context, tx, store, user.0)? else { return Ok(None) };
+        note_access_pass(&context, tx, user, pass)?;
+        let sessions = completion.sessions(tx)?;
+        let proven = Proven { person, instance: store.id, method: Method::AccessPass, credential: None };
+        let examined = completion.prove(tx, &sessions, proven)?;
+        if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, None)? {
+            return Ok(Some(decided));
+        }
+        completion.record_refusal(&context, tx, &examined)?;
+        return Ok(Some(Decided::GoOn(examined.due.flow().clone().into())));
+    }
+    Ok(None)
+}

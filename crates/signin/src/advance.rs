@@ -1,0 +1,116 @@
+//! What a person does on a page, and what comes next: in one transaction.
+
+use chancery_flow::Event;
+use chancery_resource::{Context, Problem, Tx};
+use chancery_store::Mode;
+
+use crate::{
+    completion::{Completion, Decided},
+    kept_flow::{KeptFlow, Mistake},
+    outcome::{Outcome, PageError},
+    provider::{Circumstances, Examined, Provider, Visit, context_of_store},
+};
+
+/// What a person did.
+pub enum Done {
+    /// This happened.
+    Event(Event),
+    /// These happened, one after the other, as far as they belong to what is due.
+    Events([Event; 2]),
+    /// An authenticator was enrolled: these recovery codes are shown before the flow goes on.
+    Enrolled(Event, Vec<String>),
+    /// What was typed is wrong: the code of the text that says why, and the field.
+    Wrong(&'static str, &'static str),
+    /// It does not belong to the step that is due, or nothing is left to do.
+    Nothing,
+}
+
+/// What came of it.
+pub enum Advanced {
+    Wrong(&'static str, &'static str),
+    Decided(Decided, Vec<String>),
+}
+
+/// The transaction in which a person does something.
+pub struct Doing<'a> {
+    /// All that is known of the flow.
+    pub completion: &'a Completion,
+    /// The store by which the person signs in, acting for that person.
+    pub context: &'a Context,
+    /// What is due.
+    pub examined: &'a Examined,
+}
+
+impl Provider<'_> {
+    /// Does what a person wants on a page, and goes on; and whether what was typed is right.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn advance(
+        self,
+        visit: &Visit,
+        (mut kept, page): (KeptFlow, &'static str),
+        act: impl Fn(&Doing<'_>, &mut Tx<'_>) -> Result<Done, Problem> + Send + Sync + 'static,
+    ) -> Result<(Outcome, bool), Problem> {
+        let Some(application) = self.application_of(&kept).await? else {
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), true));
+        };
+        let circumstances = Circumstances::new(self, application, (visit, &kept));
+        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
+            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+        };
+        kept.mistake = None;
+        let advancing = move |tx: &mut Tx<'_>| run(&completion, tx, &act);
+        match self.store.run("AdvanceSignIn", Mode::Write, None, advancing).await? {
+            Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), false)),
+            Advanced::Decided(decided, codes) => {
+                kept.recovery_codes = codes;
+                Ok((self.conclude(visit, kept, circumstances, decided).await?, true))
+            }
+        }
+    }
+}
+
+fn run(
+    completion: &Completion,
+    tx: &mut Tx<'_>,
+    act: &dyn Fn(&Doing<'_>, &mut Tx<'_>) -> Result<Done, Problem>,
+) -> Result<Advanced, Problem> {
+    let sessions = completion.sessions(tx)?;
+    let before = completion.examine(tx, &sessions)?;
+    let go_on = |examined: &Examined| Decided::GoOn(examined.due.flow().clone().into());
+    let (Some(identified), Some(admitted)) = (before.due.identified(), &before.admitted) else {
+        return Ok(Advanced::Decided(go_on(&before), Vec::new()));
+    };
+    let mut context = context_of_store(&completion.app, tx, identified.instance, completion.now)?;
+    context.actor = Some(admitted.user_id);
+    let doing = Doing { completion, context: &context, examined: &before };
+    let (events, codes) = match act(&doing, tx)? {
+        Done::Wrong(code, field) => return Ok(Advanced::Wrong(code, field)),
+        Done::Event(event) => (vec![event], Vec::new()),
+        Done::Events(events) => (events.to_vec(), Vec::new()),
+        Done::Enrolled(event, codes) => (vec![event], codes),
+        Done::Nothing => (Vec::new(), Vec::new()),
+    };
+    let is_changed = !events.is_empty();
+    let mut after = before;
+    for event in events {
+        after = completion.apply(tx, &sessions, after, event)?;
+    }
+    // the codes are shown first: they are shown once
+    let decided =
+        if codes.is_empty() { completion.sign_in(&context, tx, &sessions, &after, None)? } else { None };
+    if is_changed && decided.is_none() {
+        completion.record_refusal(&context, tx, &after)?;
+    }
+    Ok(Advanced::Decided(decided.unwrap_or_else(|| go_on(&after)), codes))
+}
+
+impl KeptFlow {
+    /// A page once more, with what is wrong.
+    pub(crate) fn again(mut self, page: &'static str, code: &str, field: &str) -> Outcome {
+        let errors = vec![(code.to_owned(), field.to_owned())];
+        self.mistake = Some(Mistake { username: String::new(), errors });
+        Outcome::GoTo(self.into(), page, None)
+    }
+}

@@ -1,0 +1,216 @@
+//! Reads all that a sign-in needs to know of a client app, in one exchange.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
+use chancery_record::Value;
+use chancery_resource::settings::{Options, Owner};
+use chancery_store::{EPOCH, Error, Row, Tx};
+use uuid::Uuid;
+
+use super::{Application, ConsentMode, OfferedStore, OwnScope, ServingTenant};
+use crate::second_factor::OfferedFactor;
+
+const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
+    a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
+    a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
+    a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
+    a.allow_device_authorization_grant, \
+    EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
+    FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
+const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
+const SCOPES: &str =
+    "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
+const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
+const TENANTS: &str = "SELECT t.id, t.name FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+    JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
+    WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
+    AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
+/// User stores alone: other instances cannot be used yet.
+const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
+    i.name \
+    FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
+    JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
+    JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
+    WHERE a.id = ?1 AND i.is_active AND y.is_active AND i.store_name_key IS NOT NULL \
+    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
+    AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
+const OPTIONS: &str = "SELECT t.id, o.name, o.value FROM client_app a \
+    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
+    JOIN option_value o ON o.apply_to_tenant_id = t.id WHERE a.id = ?1";
+const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
+    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
+    JOIN option_value o ON o.apply_to_idp_instance_id = i.id WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
+/// The MFA instances of the tenants that can be used, each with whether the client app asks for it.
+const FACTORS: &str = "SELECT t.id, f.id, f.idp_type, \
+    EXISTS (SELECT 1 FROM client_app_mfa_instance c WHERE c.client_app_rid = a.rid AND c.mfa_instance_rid = f.rid) \
+    FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
+    JOIN tenant_mfa_instance n ON n.tenant_rid = t.rid JOIN mfa_instance f ON f.rid = n.mfa_instance_rid \
+    JOIN idp_type y ON y.id = f.idp_type_id WHERE a.id = ?1 AND f.is_active AND y.is_active \
+    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = f.id \
+    AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id";
+const FACTOR_OPTIONS: &str = "SELECT DISTINCT f.id, o.name, o.value FROM client_app a \
+    JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+    JOIN tenant_mfa_instance n ON n.tenant_rid = m.tenant_rid JOIN mfa_instance f ON f.rid = n.mfa_instance_rid \
+    JOIN option_value o ON o.apply_to_mfa_instance_id = f.id WHERE a.id = ?1";
+/// Which instances ask for which of them.
+const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
+    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
+    JOIN idp_instance_mfa_instance l ON l.idp_instance_rid = i.rid JOIN mfa_instance f ON f.rid = l.mfa_instance_rid \
+    WHERE a.id = ?1";
+
+type Values = HashMap<Uuid, HashMap<String, String>>;
+
+/// The client app of this id, whether it is enabled or not, and the epoch of what was read.
+///
+/// # Errors
+/// Errors of the store.
+pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> {
+    let key = [Value::Id(id)];
+    // the epoch is read first, so that what follows is no older
+    let texts = [
+        EPOCH,
+        ABOUT,
+        URIS,
+        SCOPES,
+        TENANTS,
+        INSTANCES,
+        RESOURCES,
+        FACTORS,
+        FACTORS_OF_STORES,
+        OPTIONS,
+        STORE_OPTIONS,
+        FACTOR_OPTIONS,
+    ];
+    let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
+    let (mut epoch, mut found, mut values) = (0, None, Values::new());
+    tx.query_all(&statements, &mut |index, row| {
+        match (index, &mut found) {
+            (0, _) => epoch = row.int(0)?,
+            (1, found) => *found = Some(read_application(row)?),
+            (_, None) => {}
+            (2, Some(found)) => {
+                let uris =
+                    if row.text(1)? == "Login" { &mut found.login_uris } else { &mut found.logout_uris };
+                uris.push(row.text(0)?.to_owned());
+            }
+            (3, Some(found)) => found.scopes.push(OwnScope {
+                key: row.text(0)?.to_owned(),
+                name: row.text(1)?.to_owned(),
+                description: row.optional_text(2)?,
+            }),
+            (4, Some(found)) => found.tenants.push(ServingTenant {
+                facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
+                name: row.text(1)?.to_owned(),
+                stores: Vec::new(),
+                factors: Vec::new(),
+                options: unset(Owner::Tenant),
+            }),
+            (5, Some(found)) => add_store(found, row)?,
+            (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
+            (7, Some(found)) => add_factor(found, row)?,
+            (8, Some(found)) => {
+                let (store, factor) = (row.id(0)?, row.id(1)?);
+                let stores = found.tenants.iter_mut().flat_map(|tenant| &mut tenant.stores);
+                stores.filter(|one| one.id == store).for_each(|one| one.factors.push(factor));
+            }
+            (_, Some(_)) => {
+                let own = values.entry(row.id(0)?).or_default();
+                own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(found) = &mut found {
+        set_options(found, &values);
+    }
+    Ok((found, epoch))
+}
+
+fn unset(owner: Owner) -> Arc<Options> {
+    Options::new(owner, HashMap::new()).into()
+}
+
+/// Gives tenants, stores and MFA instances the options that they have.
+fn set_options(application: &mut Application, values: &Values) {
+    let set = |options: &mut Arc<Options>, owner: Owner, id: Uuid| {
+        if let Some(own) = values.get(&id) {
+            *options = Options::new(owner, own.clone()).into();
+        }
+    };
+    for tenant in &mut application.tenants {
+        set(&mut tenant.options, Owner::Tenant, tenant.facts.id);
+        for store in &mut tenant.stores {
+            set(&mut store.options, Owner::UserStore, store.id);
+        }
+        for factor in &mut tenant.factors {
+            set(&mut factor.options, OfferedFactor::owner_of(factor.kind), factor.id);
+        }
+    }
+}
+
+fn read_application(row: &Row<'_>) -> Result<Application, Error> {
+    Ok(Application {
+        id: row.id(0)?,
+        rid: row.int(1)?,
+        subscription: row.id(2)?,
+        name: row.text(3)?.to_owned(),
+        enabled: row.bool(4)?,
+        allow_user_login: row.bool(5)?,
+        is_public: row.bool(6)?,
+        is_native: row.bool(7)?,
+        is_restricted: row.bool(8)?,
+        allow_cross_subscription: row.bool(9)?,
+        scope_filter_enabled: row.bool(10)?,
+        signs_out_silently: row.text(11)? == "Implicit",
+        consent: match row.text(12)? {
+            "Implicit" => ConsentMode::Implicit,
+            "Explicit" => ConsentMode::Explicit,
+            "Systematic" => ConsentMode::Systematic,
+            _ => ConsentMode::External,
+        },
+        allowed_response_types: row.text(13)?.to_owned(),
+        security_profile: row.text(14)?.to_owned(),
+        filters_resources: row.bool(15)?,
+        includes_groups: row.bool(16)?,
+        is_pairwise: row.text(17)? == "Pairwise",
+        client_uri: row.optional_text(18)?,
+        logo_uri: row.optional_text(19)?,
+        allows_devices: row.bool(20)?,
+        asks_for_second_factor: row.bool(21)?,
+        login_uris: Vec::new(),
+        logout_uris: Vec::new(),
+        scopes: Vec::new(),
+        resources: Vec::new(),
+        tenants: Vec::new(),
+    })
+}
+
+fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
+    let (tenant, id) = (row.id(0)?, row.id(1)?);
+    let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) else {
+        return Ok(());
+    };
+    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind: InstanceKind::Store });
+    tenant.stores.push(OfferedStore {
+        id,
+        subscription: row.id(3)?,
+        creates_platform_users: row.bool(4)?,
+        name: row.text(5)?.to_owned(),
+        factors: Vec::new(),
+        options: unset(Owner::UserStore),
+    });
+    Ok(())
+}
+
+fn add_factor(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
+    let (tenant, id) = (row.id(0)?, row.id(1)?);
+    let owner = row.optional_text(2)?.and_then(|name| Owner::of_type(&name));
+    let Some(kind) = owner.and_then(OfferedFactor::kind_of) else { return Ok(()) };
+    if let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) {
+        let is_of_application = row.bool(3)?;
+        let options = unset(OfferedFactor::owner_of(kind));
+        tenant.factors.push(OfferedFactor { id, kind, is_of_application, options });
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! The facts about a person that decide what comes next in a sign-in.
+
+use chancery_flow::{
+    Acr, Action, DueAction, Enrolment, Flow, Identified, Method, NotAdmitted, PasskeyFacts, PersonFacts,
+    SecondFactors, Urgency,
+};
+use chancery_record::Timestamp;
+use chancery_resource::{Problem, StoreError, Tx};
+use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
+
+use crate::{
+    application::{OfferedStore, ServingTenant},
+    consent::consent_of,
+    person::{self, Admitted, PasswordDue},
+    provider::{Circumstances, context_of_store},
+    second_factor::{Asked, asked_for, facts_of},
+};
+
+/// The name by which the offer of a passkey rests.
+pub const PASSKEY_OFFER: &str = "passkey";
+
+impl Circumstances {
+    /// The facts about the person who is signing in, and the user of the store, who is admitted.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn person(
+        &self,
+        tx: &mut Tx<'_>,
+        flow: &Flow,
+        identified: &Identified,
+        now: Timestamp,
+    ) -> Result<(PersonFacts, Option<Admitted>), Problem> {
+        let application = &self.application;
+        let admitted = person::admit(tx, application, (identified.person, identified.instance), now)?;
+        let tenant = application.tenant(identified.tenant);
+        let store =
+            tenant.and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));
+        let (Some(tenant), Some(store)) = (tenant, store) else {
+            return Ok((refused(NotAdmitted::NoIdentity), None));
+        };
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(why) => return Ok((refused(why), None)),
+        };
+        let looking = Looking { circumstances: self, identified, tenant, store, admitted: &admitted, now };
+        let asked = asked_for(application, tenant, store);
+        let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
+        let is_needed = asked.is_any || is_demanded;
+        let held = looking.passkeys(tx, is_needed)?;
+        let facts = PersonFacts {
+            refused: looking.refused(),
+            second_factors: looking.second_factors(tx, &asked, is_needed)?,
+            passkey: held.filter(|held| held.usable > 0).map(|held| PasskeyFacts {
+                verifies_user: held.verifies_user,
+                is_hardware: held.is_hardware,
+            }),
+            due: looking.due(tx, held.unwrap_or_default())?,
+            consent: consent_of(tx, application, identified.person, &flow.request().asked)?,
+        };
+        Ok((facts, Some(admitted)))
+    }
+}
+
+fn refused(why: NotAdmitted) -> PersonFacts {
+    PersonFacts {
+        refused: Some(why),
+        second_factors: SecondFactors {
+            are_asked_for: false,
+            usable: Vec::new(),
+            has_recovery_code: false,
+            enrolment: Enrolment::Closed,
+            is_remembered: false,
+            does_passkey_satisfy: false,
+        },
+        passkey: None,
+        due: Vec::new(),
+        consent: chancery_flow::Consent::Implicit,
+    }
+}
+
+/// What the facts are found by.
+struct Looking<'a> {
+    circumstances: &'a Circumstances,
+    identified: &'a Identified,
+    tenant: &'a ServingTenant,
+    store: &'a OfferedStore,
+    admitted: &'a Admitted,
+    now: Timestamp,
+}
+
+impl Looking<'_> {
+    fn has_proof(&self, is_such: impl Fn(Method) -> bool) -> bool {
+        self.identified.proofs.iter().any(|proof| is_such(proof.method))
+    }
+
+    /// Whether the person is not admitted although the user of the store is. A temporary lock ends what is under way
+    /// here, but no session, and it does not keep out who has a passkey, which cannot be guessed.
+    fn refused(&self) -> Option<NotAdmitted> {
+        let by_password = self.has_proof(|method| method == Method::Password);
+        if by_password && self.admitted.password == PasswordDue::Over {
+            return Some(NotAdmitted::PasswordExpired);
+        }
+        let by_passkey = self.has_proof(|method| matches!(method, Method::Passkey { .. }));
+        let is_shut = self.admitted.is_locked_for_now && self.identified.is_proven_here && !by_passkey;
+        is_shut.then_some(NotAdmitted::Account)
+    }
+
+    fn second_factors(
+        &self,
+        tx: &mut Tx<'_>,
+        asked: &Asked<'_>,
+        is_needed: bool,
+    ) -> Result<SecondFactors, StoreError> {
+        let whose = (self.identified.person, self.admitted);
+        let device = self.circumstances.device.as_ref();
+        facts_of(tx, asked, self.tenant, whose, (is_needed, device), self.now)
+    }
+
+    /// Whether pages of this server can ask for passkeys of the store.
+    fn can_use_passkeys(&self) -> bool {
+        relying_party(&self.store.options, &self.circumstances.app.public_url).is_some()
+    }
+
+    /// Whether new passkeys of the store are wished for in this sign-in: `PasskeyEnrolment`. An offer is made right after
+    /// a proof alone.
+    fn passkey_enrolment(&self) -> Option<Urgency> {
+        if !self.can_use_passkeys() || self.is_read_only() {
+            return None;
+        }
+        match self.store.options.text("PasskeyEnrolment").to_ascii_lowercase().as_str() {
+            "require" => Some(Urgency::Required),
+            "offer" if self.identified.is_proven_here => Some(Urgency::Offered),
+            _ => None,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.store.options.flag("IsDatabaseReadOnlyMode")
+    }
+
+    /// The person's passkeys, where they count for anything.
+    fn passkeys(&self, tx: &mut Tx<'_>, is_needed: bool) -> Result<Option<Held>, Problem> {
+        let counts = (is_needed && self.can_use_passkeys())
+            || self.passkey_enrolment().is_some()
+            || self.has_proof(|method| method == Method::AccessPass);
+        if !counts {
+            return Ok(None);
+        }
+        let context = context_of_store(&self.circumstances.app, tx, self.store.id, self.now)?;
+        held(&context, tx, self.admitted.user).map(Some)
+    }
+
+    fn due(&self, tx: &mut Tx<'_>, held: Held) -> Result<Vec<DueAction>, StoreError> {
+        let required = |action| DueAction { action, urgency: Urgency::Required };
+        let mut due = Vec::new();
+        let by_password = self.has_proof(|method| method == Method::Password);
+        if by_password && self.admitted.password == PasswordDue::Change && !self.is_read_only() {
+            due.push(required(Action::Password));
+        }
+        let contact = &self.admitted.contact;
+        let is_unconfirmed = contact.email.is_some() && !contact.is_email_confirmed;
+        if is_unconfirmed && self.tenant.options.flag("EmailConfirmationRequired") && !self.is_read_only() {
+            due.push(required(Action::Email));
+        }
+        if self.are_terms_due(tx)? {
+            due.push(required(Action::Terms));
+        }
+        if let Some(action) = self.lacks_all(tx, held)? {
+            due.push(required(action));
+        } else if let Some(urgency) = self.passkey_enrolment() {
+            let wanted = self.store.options.number("PasskeyRequiredCredentialCount");
+            let rests = urgency == Urgency::Offered && held.usable < wanted && self.rests(tx)?;
+            if held.usable < wanted && !rests {
+                due.push(DueAction { action: Action::Passkey, urgency });
+            }
+        }
+        Ok(due)
+    }
+
+    /// What who came by an access pass must make, having neither passkey nor password.
+    fn lacks_all(&self, tx: &mut Tx<'_>, held: Held) -> Result<Option<Action>, StoreError> {
+        let by_pass = self.has_proof(|method| method == Method::AccessPass);
+        if !by_pass || held.usable > 0 || self.is_read_only() {
+            return Ok(None);
+        }
+        let text = "SELECT EXISTS (SELECT 1 FROM user_password WHERE user_rid = ?1)";
+        if tx.one(text, &[self.admitted.user.into()], |row| row.bool(0))? == Some(true) {
+            return Ok(None);
+        }
+        let by_passkey = self.can_use_passkeys() && !self.circumstances.prefers_password;
+        Ok(Some(if by_passkey { Action::Passkey } else { Action::Password }))
+    }
+
+    fn are_terms_due(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+        let version = self.tenant.options.text("TermsVersion");
+        if version.is_empty() {
+            return Ok(false);
+        }
+        let text = "SELECT version FROM terms_acceptance WHERE person_id = ?1 AND tenant_id = ?2";
+        let of = [self.identified.person.into(), self.tenant.facts.id.into()];
+        let accepted = tx.one(text, &of, |row| Ok(row.text(0)? == version))?;
+        Ok(accepted != Some(true))
+    }
+
+    /// Whether the offer of a passkey was put off.
+    fn rests(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+        let text = "SELECT expires_on FROM offer_rest WHERE person_id = ?1 AND offer = ?2";
+        let until = tx.one(text, &[self.identified.person.into(), PASSKEY_OFFER.into()], |row| row.int(0))?;
+        Ok(until.is_some_and(|until| until > self.now.0))
+    }
+}

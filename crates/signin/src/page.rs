@@ -1,0 +1,207 @@
+//! The pages of a sign-in, and what their views are filled with.
+
+use chancery_flow::{Action, Choice, DueAction, Step, Urgency};
+use chancery_oauth::{OPENID, STANDARD_SCOPES};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    application::{Application, ConsentMode},
+    kept_flow::{KeptFlow, Mistake},
+    new_password,
+    outcome::Page,
+    provider::{Circumstances, Examined},
+    second_factor::{enrol_context, factor_context},
+};
+
+/// The page of a password, by its name in addresses. Others follow.
+pub const PASSWORD: &str = "password";
+/// The page of an access pass.
+pub const ACCESS_PASS: &str = "accesspass";
+/// The page where a tenant or an account is chosen.
+pub const CHOOSE: &str = "choose";
+/// The page of a person who is not admitted.
+pub const REFUSED: &str = "refused";
+/// The page that leads on to the client app.
+pub const CONTINUE: &str = "continue";
+/// The page that asks for consent.
+pub const CONSENT: &str = "consent";
+/// The page of a password that must be changed, or made.
+pub const NEW_PASSWORD: &str = "newpassword";
+/// The page that asks for a second factor.
+pub const SECOND_FACTOR: &str = "secondfactor";
+/// The page where an authenticator is enrolled.
+pub const ENROL: &str = "enrol";
+/// The page that shows recovery codes.
+pub const RECOVERY: &str = "recoverycodes";
+/// The page that confirms an e-mail address.
+pub const CONFIRM: &str = "confirm";
+/// The page of the terms.
+pub const TERMS: &str = "terms";
+/// The page that makes a passkey.
+pub const PASSKEY: &str = "passkey";
+
+/// The step's page; `None` for a step that has no page.
+pub const fn page_of(step: &Step) -> Option<&'static str> {
+    Some(match step {
+        Step::FirstFactor(_) => PASSWORD,
+        Step::Tenant(_) | Step::Account { .. } => CHOOSE,
+        Step::Refuse(_) => REFUSED,
+        Step::SecondFactor(_) | Step::StepUp { .. } => SECOND_FACTOR,
+        Step::EnrolFactor(_) => ENROL,
+        Step::Action(due) => match due.action {
+            Action::Password => NEW_PASSWORD,
+            Action::Email => CONFIRM,
+            Action::Terms => TERMS,
+            Action::Passkey => PASSKEY,
+            Action::Questionnaire => return None,
+        },
+        Step::Consent => CONSENT,
+        Step::Touch => CONTINUE,
+        Step::Fail(_) | Step::Done(_) => return None,
+    })
+}
+
+/// Whether a page is the one to be shown now.
+pub fn is_page_of(page: &str, kept: &KeptFlow, circumstances: &Circumstances, examined: &Examined) -> bool {
+    if !kept.recovery_codes.is_empty() {
+        return page == RECOVERY;
+    }
+    match (page, examined.due.step()) {
+        (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(circumstances, examined),
+        (CONTINUE, Step::Done(_)) => examined.lacks_session,
+        (page, step) => page_of(step) == Some(page),
+    }
+}
+
+/// Whether one of the stores that are offered takes access passes.
+pub fn takes_access_passes(circumstances: &Circumstances, examined: &Examined) -> bool {
+    circumstances.offered(examined).iter().any(|store| store.options.flag("TemporaryAccessPassEnabled"))
+}
+
+/// The page that is to be shown, with what was prepared for it.
+pub fn page_for(
+    (page, added): (&str, Map<String, Value>),
+    circumstances: &Circumstances,
+    kept: &KeptFlow,
+    examined: &Examined,
+) -> Page {
+    let application = &circumstances.application;
+    let (view, step, context) = match (page, examined.due.step()) {
+        (RECOVERY, _) => ("Enrol", RECOVERY, json!({ "codes": kept.recovery_codes })),
+        (ACCESS_PASS, _) => ("AccessPass", ACCESS_PASS, access_pass_context(kept)),
+        (_, Step::Tenant(tenants)) => {
+            let choices: Vec<_> = tenants
+                .iter()
+                .filter_map(|id| application.tenant(*id))
+                .map(|tenant| json!({ "value": format!("tenant:{}", tenant.facts.id), "name": tenant.name }))
+                .collect();
+            ("Choose", CHOOSE, json!({ "kind": "tenant", "choices": choices }))
+        }
+        (_, Step::Account { sessions, .. }) => {
+            let named = sessions.iter().filter_map(|id| Some((id, examined.names.get(id)?)));
+            let choices: Vec<_> = named
+                .map(|(id, names)| {
+                    json!({ "value": format!("session:{id}"), "name": names.shown(), "detail": names.detail() })
+                })
+                .collect();
+            ("Choose", CHOOSE, json!({ "kind": "account", "choices": choices }))
+        }
+        (_, Step::Refuse(_)) => ("Refused", REFUSED, json!({})),
+        (_, Step::SecondFactor(choices) | Step::StepUp { choices, .. }) => {
+            let view = if choices.chosen == Choice::Passkey { "Passkey" } else { "SecondFactor" };
+            (view, SECOND_FACTOR, factor_context(circumstances, examined, choices))
+        }
+        (_, Step::EnrolFactor(_)) => ("Enrol", ENROL, enrol_context(circumstances, kept, examined)),
+        (_, Step::Action(due)) => action_page(*due, circumstances, kept, examined),
+        (_, Step::Consent) => ("Consent", CONSENT, consent_context(application, examined)),
+        (_, Step::Touch | Step::Done(_)) => ("Continue", CONTINUE, json!({})),
+        _ => ("SignIn", PASSWORD, password_context(circumstances, kept, examined)),
+    };
+    let mut members = match context {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    let about =
+        json!({ "name": application.name, "url": application.client_uri, "logo": application.logo_uri });
+    members.insert("application".to_owned(), about);
+    if let (false, Some(mistake)) = (members.contains_key("errors"), &kept.mistake) {
+        members.insert("errors".to_owned(), mistake.told());
+    }
+    members.extend(added);
+    Page { view, step, status: 200, context: Value::Object(members) }
+}
+
+fn action_page(
+    due: DueAction,
+    circumstances: &Circumstances,
+    kept: &KeptFlow,
+    examined: &Examined,
+) -> (&'static str, &'static str, Value) {
+    let may_wait = due.urgency == Urgency::Offered;
+    match due.action {
+        Action::Email => ("Confirm", CONFIRM, json!({})),
+        Action::Terms => {
+            let tenant =
+                examined.due.identified().and_then(|one| circumstances.application.tenant(one.tenant));
+            let text = |name: &str| tenant.map(|tenant| tenant.options.text(name));
+            ("Terms", TERMS, json!({ "url": text("TermsUrl"), "version": text("TermsVersion") }))
+        }
+        Action::Passkey => {
+            // who came by an access pass and has no password may make one instead
+            let by_pass = !may_wait && examined.is_by_access_pass();
+            ("Passkey", PASSKEY, json!({ "kind": "make", "may_wait": may_wait, "password_instead": by_pass }))
+        }
+        Action::Password | Action::Questionnaire => {
+            ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined))
+        }
+    }
+}
+
+fn access_pass_context(kept: &KeptFlow) -> Value {
+    let hint = kept.request().and_then(|(_, request)| request.login_hint);
+    match &kept.mistake {
+        Some(mistake) => json!({ "username": mistake.username, "errors": mistake.told() }),
+        None => json!({ "username": hint }),
+    }
+}
+
+fn password_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Value {
+    let hint = kept.request().and_then(|(_, request)| request.login_hint);
+    let mistake = kept.mistake.as_ref();
+    json!({
+        "username": mistake.map(|mistake| mistake.username.clone()).or(hint),
+        "remember": kept.keeps,
+        "access_pass": takes_access_passes(circumstances, examined),
+        "errors": mistake.map_or_else(|| json!([]), Mistake::told),
+    })
+}
+
+fn consent_context(application: &Application, examined: &Examined) -> Value {
+    let identified = examined.due.identified();
+    let names = identified.and_then(|one| examined.names.get(&one.session?));
+    let scopes: Vec<_> = examined
+        .due
+        .flow()
+        .request()
+        .asked
+        .iter()
+        .map(|word| {
+            let own = application.scopes.iter().find(|scope| scope.key == *word);
+            let is_standard = STANDARD_SCOPES.contains(&word.as_str());
+            // a resource is no part of the scope: without it the token would be for something else
+            let is_required = word == OPENID || (own.is_none() && !is_standard);
+            json!({
+                "key": word,
+                "name": own.map(|scope| &scope.name),
+                "description": own.and_then(|scope| scope.description.as_ref()),
+                "required": is_required,
+            })
+        })
+        .collect();
+    let mut context =
+        json!({ "user": names.map(|names| names.detail().unwrap_or(names.shown())), "scopes": scopes });
+    if let (ConsentMode::Explicit, Some(members)) = (application.consent, context.as_object_mut()) {
+        members.insert("remember".to_owned(), true.into());
+    }
+    context
+}

@@ -1,0 +1,100 @@
+//! Authenticators: apps and devices that show a code of the time (RFC 6238).
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_credential::totp::{Algorithm, SECRET_LENGTH, Totp};
+use chancery_record::Secret;
+use chancery_resource::{Context, StateTable, StoreError, Tx, random};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::OfferedFactor;
+
+/// An authenticator that is being enrolled: its secret is in the sealed flow until a code proves that it is kept.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Enrolling {
+    /// The MFA instance.
+    pub instance: Uuid,
+    secret: String,
+}
+
+impl Enrolling {
+    /// A new one.
+    pub fn new(instance: Uuid) -> Self {
+        Self { instance, secret: BASE64_URL_SAFE_NO_PAD.encode(random::<SECRET_LENGTH>()) }
+    }
+
+    /// Its secret.
+    pub fn secret(&self) -> Secret {
+        Secret::new(BASE64_URL_SAFE_NO_PAD.decode(&self.secret).unwrap_or_default())
+    }
+}
+
+impl OfferedFactor {
+    /// How its codes are made, where an authenticator makes them.
+    pub(super) fn totp(&self) -> Totp {
+        Totp {
+            digits: u32::try_from(self.options.number("Digits")).unwrap_or(6),
+            period_ms: self.options.span("Period"),
+            algorithm: Algorithm::named(&self.options.text("Algorithm").to_ascii_uppercase()),
+        }
+    }
+}
+
+fn associated_data(person: Uuid, instance: Uuid) -> String {
+    format!("second_factor/{person}/{instance}")
+}
+
+/// Verifies a code of the person's authenticator, each of which counts once; the id of the authenticator.
+///
+/// # Errors
+/// Errors of the store.
+pub fn verify(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    factor: &OfferedFactor,
+    person: Uuid,
+    typed: &str,
+) -> Result<Option<Uuid>, StoreError> {
+    let text =
+        "SELECT id, sealed, last_step FROM second_factor WHERE person_id = ?1 AND mfa_instance_id = ?2";
+    let read = |row: &chancery_store::Row<'_>| Ok((row.id(0)?, row.bytes(1)?.to_vec(), row.int(2)?));
+    let Some((id, sealed, last)) = tx.one(text, &[person.into(), factor.id.into()], read)? else {
+        return Ok(None);
+    };
+    let Some(secret) = context.app.master.open(&associated_data(person, factor.id), &sealed) else {
+        return Err(StoreError::Internal("an authenticator's secret cannot be opened".into()));
+    };
+    let Some(step) = factor.totp().verify(secret.expose(), typed, last, context.now) else {
+        return Ok(None);
+    };
+    let text =
+        StateTable::SecondFactor.update("SET last_step = ?2, used_on = ?3 WHERE id = ?1 AND last_step < ?2");
+    let changed = tx.execute(&text, &[id.into(), step.into(), context.now.0.into()])?;
+    Ok((changed == 1).then_some(id))
+}
+
+/// Keeps an authenticator whose first code is right; its id.
+///
+/// # Errors
+/// Errors of the store.
+pub fn enrol(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    factor: &OfferedFactor,
+    person: Uuid,
+    (enrolling, typed): (&Enrolling, &str),
+) -> Result<Option<Uuid>, StoreError> {
+    let secret = enrolling.secret();
+    let Some(step) = factor.totp().verify(secret.expose(), typed, i64::MIN, context.now) else {
+        return Ok(None);
+    };
+    let id = context.new_id();
+    let sealed = context.app.master.seal(&associated_data(person, factor.id), secret.expose());
+    let text = StateTable::SecondFactor.insert(
+        "(id, person_id, mfa_instance_id, sealed, last_step, enrolled_on, used_on) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+    );
+    let now = context.now.0.into();
+    tx.queue(&text, vec![id.into(), person.into(), factor.id.into(), sealed.into(), step.into(), now])?;
+    Ok(Some(id))
+}

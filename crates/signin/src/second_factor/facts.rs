@@ -1,0 +1,107 @@
+//! The facts about second factors: what is asked for, and what a person can prove.
+
+use chancery_flow::{CodeKind, Enrolment, SecondFactors, UsableFactor};
+use chancery_record::Timestamp;
+use chancery_resource::{StoreError, Tx};
+use uuid::Uuid;
+
+use super::{Device, OfferedFactor, destination};
+use crate::{
+    application::{Application, OfferedStore, ServingTenant},
+    person::Admitted,
+};
+
+/// The second factors that an app, or the instance of the first factor, asks for.
+pub struct Asked<'a> {
+    /// Whether any is asked for, usable or not.
+    pub is_any: bool,
+    /// Those that can be used. Where none is asked for the tenant's, for a class that is demanded.
+    pub usable: Vec<&'a OfferedFactor>,
+}
+
+/// The second factors that are asked for in a sign-in at a store.
+pub fn asked_for<'a>(
+    application: &Application,
+    tenant: &'a ServingTenant,
+    store: &OfferedStore,
+) -> Asked<'a> {
+    let is_any = application.asks_for_second_factor || !store.factors.is_empty();
+    let is_asked =
+        |factor: &&OfferedFactor| !is_any || factor.is_of_application || store.factors.contains(&factor.id);
+    let usable = tenant.factors.iter().filter(is_asked).filter(|factor| factor.can_send(store)).collect();
+    Asked { is_any, usable }
+}
+
+/// What a person enrolled.
+#[derive(Default)]
+struct Enrolled {
+    authenticators: Vec<Uuid>,
+    has_recovery_code: bool,
+    is_remembered: bool,
+}
+
+/// The facts about a person's second factors. What the person enrolled is read only where it counts.
+///
+/// # Errors
+/// Errors of the store.
+pub fn facts_of(
+    tx: &mut Tx<'_>,
+    asked: &Asked<'_>,
+    tenant: &ServingTenant,
+    (person, admitted): (Uuid, &Admitted),
+    (is_needed, device): (bool, Option<&Device>),
+    now: Timestamp,
+) -> Result<SecondFactors, StoreError> {
+    let enrolled =
+        if is_needed { read(tx, (person, tenant.facts.id), device, now)? } else { Enrolled::default() };
+    let mut usable = Vec::new();
+    for factor in &asked.usable {
+        let is_enrolled = match factor.kind {
+            CodeKind::Totp => enrolled.authenticators.contains(&factor.id),
+            CodeKind::Email | CodeKind::Sms => is_needed && destination(tx, factor.kind, admitted)?.is_some(),
+        };
+        usable.push(UsableFactor { instance: factor.id, kind: factor.kind, is_enrolled });
+    }
+    Ok(SecondFactors {
+        are_asked_for: asked.is_any,
+        usable,
+        has_recovery_code: enrolled.has_recovery_code,
+        enrolment: match tenant.options.text("SecondFactorEnrolment") {
+            _ if !enrolled.authenticators.is_empty() => Enrolment::Closed,
+            "Administrator" => Enrolment::AfterAccessPass,
+            _ => Enrolment::AtSignIn,
+        },
+        is_remembered: enrolled.is_remembered,
+        does_passkey_satisfy: tenant.options.flag("PasskeySatisfiesSecondFactor"),
+    })
+}
+
+fn read(
+    tx: &mut Tx<'_>,
+    (person, tenant): (Uuid, Uuid),
+    device: Option<&Device>,
+    now: Timestamp,
+) -> Result<Enrolled, StoreError> {
+    let of_person = [person.into()];
+    let digest = device.map(|device| device.digest.clone()).unwrap_or_default();
+    let of_device = [person.into(), tenant.into(), digest.into(), now.0.into()];
+    let statements: [(&str, &[chancery_record::Value]); 3] = [
+        ("SELECT mfa_instance_id FROM second_factor WHERE person_id = ?1", &of_person),
+        ("SELECT EXISTS (SELECT 1 FROM recovery_code WHERE person_id = ?1)", &of_person),
+        (
+            "SELECT EXISTS (SELECT 1 FROM remembered_device WHERE digest = ?3 AND person_id = ?1 \
+             AND tenant_id = ?2 AND expires_on > ?4)",
+            &of_device,
+        ),
+    ];
+    let mut enrolled = Enrolled::default();
+    tx.query_all(&statements, &mut |index, row| {
+        match index {
+            0 => enrolled.authenticators.push(row.id(0)?),
+            1 => enrolled.has_recovery_code = row.bool(0)?,
+            _ => enrolled.is_remembered = row.bool(0)?,
+        }
+        Ok(())
+    })?;
+    Ok(enrolled)
+}

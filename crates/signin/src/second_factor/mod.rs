@@ -1,0 +1,81 @@
+//! Second factors: which are asked for, how they are enrolled and proven, and which browsers are spared them.
+
+mod authenticator;
+mod facts;
+mod page;
+mod recovery;
+mod remembered;
+mod sent_code;
+
+use std::sync::Arc;
+
+use chancery_flow::CodeKind;
+use chancery_resource::settings::{Options, Owner};
+use chancery_userstore::password::mail::Sender;
+use uuid::Uuid;
+
+pub use authenticator::{Enrolling, enrol, verify as verify_authenticator};
+pub use facts::{Asked, asked_for, facts_of};
+pub use page::{choice_of, enrol_context, factor_context};
+pub use recovery::{make as make_recovery_codes, use_code};
+pub use remembered::{Device, remember};
+pub use sent_code::{Destination, Purpose, Sending, Text, Typed, destination, send, verify as verify_sent};
+
+use crate::application::OfferedStore;
+
+/// A second factor of a tenant that can be used: an MFA instance.
+#[derive(Clone, Debug)]
+pub struct OfferedFactor {
+    /// The MFA instance.
+    pub id: Uuid,
+    /// How its codes reach people.
+    pub kind: CodeKind,
+    /// Whether the client app asks for it.
+    pub is_of_application: bool,
+    /// Its options.
+    pub options: Arc<Options>,
+}
+
+impl OfferedFactor {
+    /// How the codes of instances of this type reach people.
+    pub const fn kind_of(owner: Owner) -> Option<CodeKind> {
+        match owner {
+            Owner::MfaTotp => Some(CodeKind::Totp),
+            Owner::MfaEmail => Some(CodeKind::Email),
+            Owner::MfaSms => Some(CodeKind::Sms),
+            _ => None,
+        }
+    }
+
+    /// Whose options such an instance has.
+    pub const fn owner_of(kind: CodeKind) -> Owner {
+        match kind {
+            CodeKind::Totp => Owner::MfaTotp,
+            CodeKind::Email => Owner::MfaEmail,
+            CodeKind::Sms => Owner::MfaSms,
+        }
+    }
+
+    /// How many characters its codes have.
+    pub fn digits(&self) -> i64 {
+        self.options.number(if self.kind == CodeKind::Totp { "Digits" } else { "CodeLength" })
+    }
+
+    /// Whether it can reach people of this store.
+    fn can_send(&self, store: &OfferedStore) -> bool {
+        match self.kind {
+            CodeKind::Totp => true,
+            CodeKind::Email => self.mail_sender(store).is_some(),
+            CodeKind::Sms => !self.options.text("GatewayUrl").is_empty(),
+        }
+    }
+
+    /// Who sends its codes by mail: its own mail server, else the store's; `None` where neither can.
+    fn mail_sender<'a>(&'a self, store: &'a OfferedStore) -> Option<Sender<'a>> {
+        let has_own = !self.options.text("MailServerConfig").is_empty();
+        let senders = [self.options.text("EMailSenderAddress"), store.options.text("EMailSenderAddress")];
+        let address = senders.into_iter().find(|sender| !sender.is_empty())?;
+        let has_server = has_own || !store.options.text("MailServerConfig").is_empty();
+        has_server.then_some(Sender { mfa_instance: has_own.then_some(self.id), address })
+    }
+}

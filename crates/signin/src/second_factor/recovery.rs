@@ -1,0 +1,67 @@
+//! Recovery codes: for who has no authenticator at hand.
+
+use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
+use uuid::Uuid;
+
+/// How many codes a set has.
+const CODES: usize = 10;
+/// The characters of a code: 50 bits.
+const LENGTH: usize = 10;
+/// Letters and digits that are not mistaken for one another.
+const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+fn digest(master: &MasterKey, person: Uuid, typed: &str) -> Vec<u8> {
+    let typed: String =
+        typed.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
+    master.digest(&format!("recovery-code/{person}"), typed.as_bytes())
+}
+
+fn new_code() -> String {
+    let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied().map_or('A', char::from);
+    let letters: String = random::<LENGTH>().iter().map(letter).collect();
+    let (first, second) = letters.split_at(LENGTH / 2);
+    format!("{first}-{second}")
+}
+
+/// Makes a new set of codes, which are shown once. The set of before ends.
+///
+/// # Errors
+/// Errors of the store.
+pub fn make(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<Vec<String>, StoreError> {
+    tx.queue(&StateTable::RecoveryCode.delete("WHERE person_id = ?1"), vec![person.into()])?;
+    let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
+    for code in &codes {
+        let digest = digest(&context.app.master, person, code);
+        let text = StateTable::RecoveryCode.insert("(digest, person_id) VALUES (?1, ?2)");
+        tx.queue(&text, vec![digest.into(), person.into()])?;
+    }
+    Ok(codes)
+}
+
+/// Uses a code up; whether it was one of the person's.
+///
+/// # Errors
+/// Errors of the store.
+pub fn use_code(context: &Context, tx: &mut Tx<'_>, person: Uuid, typed: &str) -> Result<bool, StoreError> {
+    let digest = digest(&context.app.master, person, typed);
+    let text = StateTable::RecoveryCode.delete("WHERE digest = ?1 AND person_id = ?2");
+    Ok(tx.execute(&text, &[digest.into(), person.into()])? == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::MasterKey;
+    use uuid::Uuid;
+
+    use super::{digest, new_code};
+
+    #[test]
+    fn a_code_is_read_in_any_form_and_is_one_person_s() {
+        let (master, ann) = (MasterKey::generate(), Uuid::from_u128(1));
+        let code = new_code();
+        assert_eq!(code.len(), 11);
+        let plain = code.replace('-', " ").to_lowercase();
+        assert_eq!(digest(&master, ann, &code), digest(&master, ann, &plain));
+        assert_ne!(digest(&master, ann, &code), digest(&master, Uuid::from_u128(2), &code));
+    }
+}

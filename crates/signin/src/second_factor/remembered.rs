@@ -1,0 +1,40 @@
+//! Browsers where a person is not asked for a second factor (`RememberDeviceLifetime`).
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
+use uuid::Uuid;
+
+/// The value of the cookie of a browser that is remembered, and its digest, which is kept.
+#[derive(Clone)]
+pub struct Device {
+    /// The value.
+    pub value: String,
+    /// Its digest.
+    pub digest: Vec<u8>,
+}
+
+impl Device {
+    /// The value that a browser shows.
+    pub fn of(master: &MasterKey, value: String) -> Self {
+        let digest = master.digest("remembered-device", value.as_bytes());
+        Self { value, digest }
+    }
+}
+
+/// Remembers a browser for so many milliseconds; its new value.
+///
+/// # Errors
+/// Errors of the store.
+pub fn remember(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (person, tenant): (Uuid, Uuid),
+    lifetime_ms: i64,
+) -> Result<Device, StoreError> {
+    let device = Device::of(&context.app.master, BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
+    let text = StateTable::RememberedDevice
+        .insert("(digest, person_id, tenant_id, expires_on) VALUES (?1, ?2, ?3, ?4)");
+    let until = context.now.plus(lifetime_ms).0.into();
+    tx.queue(&text, vec![device.digest.clone().into(), person.into(), tenant.into(), until])?;
+    Ok(device)
+}

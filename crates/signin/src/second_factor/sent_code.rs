@@ -1,0 +1,333 @@
+//! Codes that are sent to a person by mail or SMS: to confirm who signs in, or an address.
+
+use chancery_flow::CodeKind;
+use chancery_record::{Secret, Value};
+use chancery_resource::{Context, Problem, StateTable, StoreError, Tx, open_secret, random};
+use chancery_userstore::password::mail::{CodeMail, Sender, send_code};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::OfferedFactor;
+use crate::{
+    application::OfferedStore,
+    person::{Admitted, Contact},
+};
+
+/// How long sent codes are counted, in ms.
+const COUNTED_MS: i64 = 3_600_000;
+/// The most codes in that time.
+const MOST_SENT: i64 = 5;
+/// Where no MFA instance says: the length of a code, how long it lasts and when another one is sent, in ms, and how
+/// many wrong ones end it.
+const PLAIN: Bounds = Bounds { length: 6, lifetime_ms: 900_000, tries: 5, rest_ms: 30_000 };
+
+/// What a code is for.
+#[derive(Clone, Debug)]
+pub enum Purpose {
+    /// To prove a second factor.
+    Factor(OfferedFactor),
+    /// To confirm this e-mail address.
+    Email(String),
+}
+
+/// The bounds of a code.
+struct Bounds {
+    length: i64,
+    lifetime_ms: i64,
+    tries: i64,
+    rest_ms: i64,
+}
+
+impl Purpose {
+    fn name(&self) -> String {
+        match self {
+            Self::Factor(factor) => factor.id.to_string(),
+            Self::Email(_) => "email-address".to_owned(),
+        }
+    }
+
+    /// What a code is good for: its digest is bound to it.
+    fn about(&self) -> String {
+        match self {
+            Self::Factor(_) => self.name(),
+            Self::Email(address) => format!("{}/{address}", self.name()),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        match self {
+            Self::Factor(factor) => Bounds {
+                length: factor.digits(),
+                lifetime_ms: factor.options.span("CodeLifetime"),
+                tries: factor.options.number("MaxAttempts"),
+                rest_ms: factor.options.span("ResendInterval"),
+            },
+            Self::Email(_) => PLAIN,
+        }
+    }
+
+    /// Whether codes can be sent to people of this store.
+    pub fn can_be_sent(&self, store: &OfferedStore) -> bool {
+        match self {
+            Self::Factor(factor) => factor.can_send(store),
+            Self::Email(_) => ["MailServerConfig", "EMailSenderAddress"]
+                .iter()
+                .all(|name| !store.options.text(name).is_empty()),
+        }
+    }
+
+    /// How many digits a code has.
+    pub fn digits(&self) -> i64 {
+        self.bounds().length
+    }
+}
+
+/// Where a code goes.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// The address or number.
+    pub value: String,
+    /// The language.
+    pub locale: Option<String>,
+}
+
+impl Destination {
+    /// The address or number as a page shows it, to whoever knows it: its beginning, or its end.
+    pub fn masked(&self) -> String {
+        if let Some((name, domain)) = self.value.split_once('@') {
+            return format!("{}…@{domain}", name.chars().next().unwrap_or('…'));
+        }
+        let start = self.value.char_indices().rev().nth(1).map_or(0, |(index, _)| index);
+        format!("…{}", self.value.get(start..).unwrap_or_default())
+    }
+}
+
+/// Where codes of this kind reach a person: the confirmed address or a verified contact; the confirmed number.
+///
+/// # Errors
+/// Errors of the store.
+pub fn destination(
+    tx: &mut Tx<'_>,
+    kind: CodeKind,
+    admitted: &Admitted,
+) -> Result<Option<Destination>, StoreError> {
+    let Contact { email, is_email_confirmed, phone, locale } = &admitted.contact;
+    let value = match kind {
+        CodeKind::Totp => None,
+        CodeKind::Sms => phone.clone(),
+        CodeKind::Email => match email.clone().filter(|_| *is_email_confirmed) {
+            Some(email) => Some(email),
+            None => verified_contact(tx, admitted.user)?,
+        },
+    };
+    Ok(value.map(|value| Destination { value, locale: locale.clone() }))
+}
+
+fn verified_contact(tx: &mut Tx<'_>, user: i64) -> Result<Option<String>, StoreError> {
+    let text = "SELECT value FROM security_contact WHERE user_rid = ?1 AND kind = 'Email' AND is_verified \
+        ORDER BY rid LIMIT 1";
+    tx.one(text, &[user.into()], |row| row.text(0).map(str::to_owned))
+}
+
+/// What came of the wish for a code.
+pub enum Sending {
+    /// One is on its way, or was sent before and is good still.
+    Sent,
+    /// This is to be sent once the transaction is committed.
+    Text(Text),
+    /// It is too soon for another one, or there were too many.
+    TooMany,
+}
+
+/// A text for an SMS gateway.
+#[derive(Clone)]
+pub struct Text {
+    /// The gateway.
+    pub url: String,
+    /// What the gateway knows this server by.
+    pub token: Option<Secret>,
+    /// What it is sent, as JSON.
+    pub body: Secret,
+}
+
+fn digest(context: &Context, person: Uuid, purpose: &Purpose, code: &str) -> Vec<u8> {
+    context.app.master.digest(&format!("one-time-code/{person}/{}", purpose.about()), code.as_bytes())
+}
+
+/// Digits, each as likely as another.
+fn new_code(length: i64) -> String {
+    let mut code = String::new();
+    for _ in 0..length {
+        // of 2^64 values those beyond a multiple of ten are too few to matter
+        code.push(char::from(b'0' + u8::try_from(u64::from_be_bytes(random::<8>()) % 10).unwrap_or(0)));
+    }
+    code
+}
+
+/// How a person's code stands.
+struct Kept {
+    sent_on: i64,
+    sent: i64,
+    counted_from: i64,
+    is_good: bool,
+}
+
+/// Sends a person a code where none is good still, or, if `again`, another one.
+///
+/// # Errors
+/// Those of the store.
+pub fn send(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (purpose, store): (&Purpose, &OfferedStore),
+    (person, admitted): (Uuid, &Admitted),
+    to: &Destination,
+    again: bool,
+) -> Result<Sending, Problem> {
+    let (name, bounds, now) = (purpose.name(), purpose.bounds(), context.now.0);
+    let text = "SELECT sent_on, sent, counted_from, valid_until > ?3 AND tries < ?4 FROM one_time_code \
+        WHERE person_id = ?1 AND purpose = ?2";
+    let parameters = [person.into(), name.as_str().into(), now.into(), bounds.tries.into()];
+    let kept = tx.one(text, &parameters, |row| {
+        let (sent_on, sent, counted_from) = (row.int(0)?, row.int(1)?, row.int(2)?);
+        Ok(Kept { sent_on, sent, counted_from, is_good: row.bool(3)? })
+    })?;
+    if kept.as_ref().is_some_and(|kept| kept.is_good && !again) {
+        return Ok(Sending::Sent);
+    }
+    let counted = kept.filter(|kept| now - kept.counted_from < COUNTED_MS);
+    if counted.as_ref().is_some_and(|kept| kept.sent >= MOST_SENT || now - kept.sent_on < bounds.rest_ms) {
+        return Ok(Sending::TooMany);
+    }
+    let (sent, counted_from) = counted.map_or((1, now), |kept| (kept.sent + 1, kept.counted_from));
+    let code = new_code(bounds.length);
+    let until = context.now.plus(bounds.lifetime_ms);
+    let text = StateTable::OneTimeCode.insert(
+        "(person_id, purpose, digest, tries, sent_on, sent, counted_from, valid_until, expires_on) \
+         VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (person_id, purpose) DO UPDATE SET \
+         digest = ?3, tries = 0, sent_on = ?4, sent = ?5, counted_from = ?6, valid_until = ?7, expires_on = ?8",
+    );
+    let parameters = vec![
+        person.into(),
+        name.as_str().into(),
+        digest(context, person, purpose, &code).into(),
+        now.into(),
+        sent.into(),
+        counted_from.into(),
+        until.0.into(),
+        (now + COUNTED_MS).max(until.0).into(),
+    ];
+    tx.queue(&text, parameters)?;
+    if let Purpose::Factor(factor) = purpose
+        && factor.kind == CodeKind::Sms
+    {
+        return Ok(Sending::Text(text_for(context, tx, factor, to, &code)?));
+    }
+    let of_store = Sender { mfa_instance: None, address: store.options.text("EMailSenderAddress") };
+    let sender = match purpose {
+        Purpose::Factor(factor) => factor.mail_sender(store).unwrap_or(of_store),
+        Purpose::Email(_) => of_store,
+    };
+    let mail = CodeMail {
+        sender,
+        user: admitted.user_id,
+        confirms_address: matches!(purpose, Purpose::Email(_)),
+        recipient: &to.value,
+        locale: to.locale.clone(),
+        code: &code,
+        valid_until: until,
+    };
+    send_code(context, tx, mail)?;
+    Ok(Sending::Sent)
+}
+
+fn text_for(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    factor: &OfferedFactor,
+    to: &Destination,
+    code: &str,
+) -> Result<Text, Problem> {
+    let is_german = to.locale.as_deref().is_some_and(|locale| locale.starts_with("de"));
+    let text =
+        if is_german { format!("Ihr Anmeldecode: {code}") } else { format!("Your sign-in code: {code}") };
+    let body = json!({ "id": context.new_id(), "to": to.value, "text": text, "locale": to.locale });
+    let kept =
+        "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
+    let kept = tx.one(kept, &[factor.id.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+    let token = match kept.filter(|(_, value)| !value.is_empty()) {
+        Some((id, value)) => {
+            let opened = open_secret(&context.app.master, "option_value", "value", &Value::Id(id), &value);
+            let closed = || StoreError::Internal("GatewayToken cannot be opened with this master key".into());
+            Some(Secret::new(opened.ok_or_else(closed)?))
+        }
+        None => None,
+    };
+    Ok(Text { url: factor.options.text("GatewayUrl").to_owned(), token, body: Secret::new(body.to_string()) })
+}
+
+/// What came of a code that was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// It is right, and used up.
+    Right,
+    /// It is wrong.
+    Wrong,
+    /// There is none that could be right: it is over, or too many wrong ones were typed.
+    Over,
+}
+
+/// Verifies a code. Wrong ones are counted: the transaction is to be committed whatever comes of it.
+///
+/// # Errors
+/// Errors of the store.
+pub fn verify(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    purpose: &Purpose,
+    person: Uuid,
+    typed: &str,
+) -> Result<Typed, StoreError> {
+    let name = purpose.name();
+    let text = StateTable::OneTimeCode.update(
+        "SET tries = tries + 1 WHERE person_id = ?1 AND purpose = ?2 AND tries < ?3 AND valid_until > ?4 \
+         RETURNING digest",
+    );
+    let parameters =
+        [person.into(), name.as_str().into(), purpose.bounds().tries.into(), context.now.0.into()];
+    let kept = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
+    let Some(kept) = kept else { return Ok(Typed::Over) };
+    let typed: String = typed.chars().filter(|letter| !letter.is_whitespace()).collect();
+    if !kept.matches(&digest(context, person, purpose, &typed)) {
+        return Ok(Typed::Wrong);
+    }
+    // the row stays, since it counts how many were sent
+    let text = StateTable::OneTimeCode.update("SET valid_until = 0 WHERE person_id = ?1 AND purpose = ?2");
+    tx.queue(&text, vec![person.into(), name.as_str().into()])?;
+    Ok(Typed::Right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Destination, new_code};
+
+    #[test]
+    fn an_address_is_shown_in_part() {
+        let shown = |value: &str| Destination { value: value.to_owned(), locale: None }.masked();
+        assert_eq!(shown("ann@example.com"), "a…@example.com");
+        assert_eq!(shown("@example.com"), "…@example.com".replacen('…', "……", 1));
+        assert_eq!(shown("+4940123456"), "…56");
+        assert_eq!(shown("7"), "…7");
+    }
+
+    #[test]
+    fn codes_have_digits_alone() {
+        for length in [4, 6, 12] {
+            let code = new_code(length);
+            assert!(
+                code.len() == usize::try_from(length).unwrap()
+                    && code.bytes().all(|byte| byte.is_ascii_digit())
+            );
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What people post from the pages of a sign-in.
+
+use std::pin::Pin;
+
+use chancery_record::Secret;
+use chancery_resource::Problem;
+use chancery_signin::{
+    ACCESS_PASS, Act, Begun, CONFIRM, CONSENT, ChangeBegun, Confirmation, Credentials, DEVICE, ENROL,
+    GivenConsent, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError, PassTyped,
+    PasskeyBegun, RECOVERY, SECOND_FACTOR, TERMS,
+};
+
+use super::{Browser, Parameters};
+use crate::app::address_of;
+
+/// What an attempt comes to, and whether it was right. It is boxed: the future of every request is as large as the
+/// largest.
+type Proving<'a> = Pin<Box<dyn Future<Output = Result<(Outcome, bool), Problem>> + Send + 'a>>;
+
+/// The fields of a form.
+pub struct Form<'a>(pub &'a Parameters);
+
+impl Form<'_> {
+    /// A field, if it is there.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A field's text; none is empty.
+    fn text(&self, name: &str) -> String {
+        self.field(name).unwrap_or_default().to_owned()
+    }
+
+    /// A name, without blanks around it.
+    fn name(&self, name: &str) -> String {
+        self.field(name).unwrap_or_default().trim().to_owned()
+    }
+
+    /// A field that nobody else may read.
+    fn secret(&self, name: &str) -> Secret {
+        Secret::new(self.field(name).unwrap_or_default())
+    }
+
+    /// What an authenticator answered, if it did.
+    fn credential(&self) -> Option<&str> {
+        self.field("credential").filter(|text| !text.is_empty())
+    }
+}
+
+impl Browser<'_> {
+    /// Does what a person posted from a page of a flow, which was found to be ours.
+    pub(super) async fn do_step(
+        &self,
+        step: &str,
+        kept: KeptFlow,
+        form: Form<'_>,
+    ) -> Result<Outcome, Problem> {
+        let (provider, visit) = (self.provider(), &self.visit);
+        let about = kept.id.clone();
+        match step {
+            PASSWORD => match form.credential() {
+                Some(answer) => self.passkey(kept, (PASSWORD, answer)).await,
+                None => self.password(kept, &form).await,
+            },
+            ACCESS_PASS => {
+                let typed = PassTyped { username: form.name("username"), pass: form.secret("pass") };
+                let name = typed.username.clone();
+                self.attempt(&name, Box::pin(provider.use_access_pass(visit, kept, typed))).await
+            }
+            SECOND_FACTOR => match form.credential() {
+                Some(answer) => self.passkey(kept, (SECOND_FACTOR, answer)).await,
+                None => self.attempt(&about, Box::pin(self.confirm(kept, &form))).await,
+            },
+            ENROL => match form.field("choice") {
+                Some(_) => Box::pin(self.confirm(kept, &form)).await.map(|(outcome, _)| outcome),
+                None => self.attempt(&about, Box::pin(provider.enrol(visit, kept, form.text("code")))).await,
+            },
+            RECOVERY => provider.recovery_codes_seen(visit, kept).await,
+            PASSKEY => match form.credential() {
+                Some(answer) => self.passkey(kept, (PASSKEY, answer)).await,
+                None => self.attempt(&about, Box::pin(provider.act(visit, kept, act_of(step, &form)))).await,
+            },
+            CONFIRM | TERMS => {
+                self.attempt(&about, Box::pin(provider.act(visit, kept, act_of(step, &form)))).await
+            }
+            DEVICE => {
+                let is_allowed = form.field("decision") == Some("allow");
+                provider.decide_device(visit, kept, is_allowed).await
+            }
+            NEW_PASSWORD => self.change_password(kept, &form).await,
+            CONSENT => {
+                let ticked = form.0.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
+                let is_kept = form.field("remember").is_some();
+                let given = GivenConsent { words: ticked.collect(), is_kept };
+                let given = (form.field("decision") == Some("allow")).then_some(given);
+                provider.consent(visit, kept, given).await
+            }
+            _ => provider.choose(visit, kept, form.field("choice").unwrap_or_default()).await,
+        }
+    }
+
+    /// Lets an attempt through within the limits of its address and of what it is about, and tells them whether it was
+    /// right.
+    async fn attempt(&self, about: &str, proving: Proving<'_>) -> Result<Outcome, Problem> {
+        let (address, now) = (address_of(self.parts), self.visit.now);
+        let attempt = match self.app.proof_limiter.admit(address, (about, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
+        };
+        let (outcome, is_right) = proving.await?;
+        if is_right {
+            attempt.was_right();
+        } else {
+            attempt.was_wrong(now);
+        }
+        Ok(outcome)
+    }
+
+    async fn confirm(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, bool), Problem> {
+        let typed = Confirmation {
+            code: form.text("code"),
+            again: form.field("resend").is_some(),
+            choice: form.field("choice").map(str::to_owned),
+            remembers: form.field("remember").is_some(),
+        };
+        self.provider().confirm(&self.visit, kept, typed).await
+    }
+
+    async fn password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+        let typed = Credentials {
+            username: form.name("username"),
+            password: form.secret("password"),
+            keeps: form.field("remember").is_some(),
+        };
+        let name = typed.username.clone();
+        let proving = Box::pin(async move {
+            match self.provider().begin_password(&self.visit, kept, typed).await? {
+                Begun::Answered(outcome) => Ok((outcome, true)),
+                Begun::Verify(pending, work) => {
+                    let verified = self.app.pool.run(None, work).await?;
+                    self.provider().end_password(&self.visit, pending, verified).await
+                }
+            }
+        });
+        self.attempt(&name, proving).await
+    }
+
+    async fn change_password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+        let typed = NewPassword {
+            current: form.secret("current_password"),
+            new: form.secret("new_password"),
+            repeated: form.secret("repeated_password"),
+        };
+        let about = kept.id.clone();
+        let proving = Box::pin(async move {
+            match self.provider().begin_change(&self.visit, kept, typed).await? {
+                ChangeBegun::Answered(outcome) => Ok((outcome, true)),
+                ChangeBegun::Verify(changing, work) => {
+                    let verified = self.app.pool.run(None, work).await?;
+                    self.provider().end_change(&self.visit, changing, verified).await
+                }
+            }
+        });
+        self.attempt(&about, proving).await
+    }
+
+    async fn passkey(&self, kept: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
+        let about = kept.id.clone();
+        let proving = Box::pin(async move {
+            match self.provider().begin_passkey(&self.visit, kept, shown).await? {
+                PasskeyBegun::Answered(outcome, is_right) => Ok((outcome, is_right)),
+                PasskeyBegun::Verify(shown, work) => {
+                    let verified = self.app.pool.run(None, work).await?;
+                    self.provider().end_passkey(&self.visit, shown, verified).await
+                }
+            }
+        });
+        self.attempt(&about, proving).await
+    }
+}
+
+/// What a person did on a page of something that is due.
+fn act_of(step: &str, form: &Form<'_>) -> Act {
+    match (step, form.field("choice")) {
+        (PASSKEY, Some("password")) => Act::PasswordInstead,
+        (PASSKEY, _) => Act::NoPasskey,
+        (_, Some(_)) => Act::Cancelled,
+        (TERMS, _) if form.field("decision") == Some("accept") => Act::TermsAccepted,
+        (TERMS, _) => Act::Cancelled,
+        _ if form.field("resend").is_some() => Act::AnotherCode,
+        _ => Act::EmailCode(form.text("code")),
+    }
+}

@@ -1,0 +1,353 @@
+//! Second factors: authenticators, recovery codes, codes by mail and SMS, and browsers that are remembered.
+
+use aws_lc_rs::hmac;
+use chancery_mail::sink::{Sink, SinkConfig};
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    BASE, Home, PASSWORD,
+    browser::{Browser, Page},
+    change, claims, encode, first, link, parameter, relate, tenant_option,
+};
+use crate::{id, mail::calling_this_machine, management::type_id, signing::now};
+
+/// The secret of an authenticator, in base32.
+fn from_base32(text: &str) -> Vec<u8> {
+    let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0);
+    for letter in text.bytes().filter(|letter| *letter != b' ') {
+        let value = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|one| *one == letter).unwrap();
+        held = (held << 5) | u32::try_from(value).unwrap();
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from((held >> bits) & 0xff).unwrap());
+        }
+    }
+    bytes
+}
+
+/// The code of now, or of the next step of 30 seconds (RFC 6238): both are right when it is shown, even if a step ends in
+/// between.
+pub fn code_of(secret: &str, on: i64) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &from_base32(secret));
+    let tag = hmac::sign(&key, &(now() / 30_000 + on).to_be_bytes());
+    let from = usize::from(tag.as_ref()[19] & 15);
+    let number = u32::from_be_bytes(tag.as_ref()[from..from + 4].try_into().unwrap()) & 0x7fff_ffff;
+    format!("{:06}", number % 1_000_000)
+}
+
+/// A second factor of this type that the home's app asks for.
+pub async fn ask_for(world: &World, home: &Home, kind: &str) -> Value {
+    let factor = make_factor(world, home, kind).await;
+    world
+        .admin
+        .post(
+            &format!("{BASE}/ClientApp/{}/mfainstances", id(&home.app)),
+            json!({ "relatedIds": [id(&factor)] }),
+        )
+        .await
+        .expect(202);
+    factor
+}
+
+/// A second factor of this type of the home's tenant.
+pub async fn make_factor(world: &World, home: &Home, kind: &str) -> Value {
+    let body = json!({ "name": format!("Factor {kind}"), "idpTypeId": type_id(world, kind).await });
+    let factor = world.make("MfaInstance", body).await;
+    relate(world, &format!("/MfaInstance/{}/tenants", id(&factor)), &[home.tenant.as_str()]).await;
+    factor
+}
+
+/// Sets an option of a second factor.
+async fn factor_option(world: &World, factor: &Value, name: &str, value: &str) {
+    let filter = format!("applyToMfaInstanceId eq \"{}\" and name eq \"{name}\"", id(factor));
+    let option = first(world, &format!("/Option?filter={}", encode(&filter))).await;
+    change(world, &format!("/Option/{}", id(&option)), json!({ "value": value })).await;
+}
+
+/// Ann has typed her password, and sees what comes next.
+pub async fn typed(world: &World, home: &Home, more: &[(&str, &str)]) -> (Browser, Page) {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(more)).await;
+    let page = browser.type_password(&page, "ann", PASSWORD).await;
+    (browser, page)
+}
+
+fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
+    let from = html.find(begin).unwrap_or_else(|| panic!("no {begin} in {html}")) + begin.len();
+    html[from..].split(end).next().unwrap()
+}
+
+/// Ann's authenticator, her recovery codes and the code that she enrolled by.
+pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) {
+    let (mut browser, page) = typed(world, home, &[]).await;
+    let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
+    let used = code_of(&secret, 0);
+    let shown = browser.submit(&page, &[("code", &used)]).await;
+    let codes: Vec<String> = shown
+        .html
+        .split("<li><code>")
+        .skip(1)
+        .map(|rest| rest.split('<').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(codes.len(), 10, "{}", shown.html);
+    let next = browser.submit(&shown, &[]).await;
+    let answer = browser.go_on(&next).await;
+    home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+    (secret, codes, used)
+}
+
+/// How the last sign-in that left a record came about.
+async fn last_record(world: &World) -> Value {
+    first(world, "/SignInRecord?sortOrder=descending&count=1").await
+}
+
+on_both_engines! {
+    /// Section 13: who has none enrols one in the sign-in; from then on it is asked for.
+    async fn an_authenticator_is_enrolled_and_asked_for(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("<svg class=\"qr\"") && page.html.contains("otpauth:"), "{}", page.html);
+        let wrong = browser.submit(&page, &[("code", "000000")]).await;
+        assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
+        assert_eq!(between(&wrong.html, "class=\"secret\"><code>", "<"), between(&page.html, "class=\"secret\"><code>", "<"));
+        assert_eq!(world.all("SignInFactor").await, json!([]));
+
+        let (secret, ..) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("autocomplete=\"one-time-code\"") && !page.html.contains("class=\"secret\""), "{}", page.html);
+        let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        let answer = browser.go_on(&next).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let claims = claims(&tokens["id_token"]);
+        assert_eq!((&claims["acr"], &claims["amr"]), (&json!("mfa"), &json!(["mfa", "otp", "pwd"])));
+        let record = last_record(&world).await;
+        assert_eq!((&record["outcome"], &record["acr"]), (&json!("SignedIn"), &json!("mfa")));
+    }
+
+    /// A code counts once, and wrong ones count as wrong passwords do: a known password buys no endless guesses.
+    async fn codes_count_once_and_wrong_ones_lock(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let (_, _, used) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let used = browser.submit(&page, &[("code", &used)]).await;
+        assert!(used.html.contains("The code is not right."), "used when it was enrolled: {}", used.html);
+        let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+        assert_eq!(user["failedTemporaryLockAttempts"], 1);
+        let record = last_record(&world).await;
+        assert_eq!((&record["outcome"], &record["reason"]), (&json!("Refused"), &json!("SecondFactor")));
+        // the password is right each time, and clears nothing
+        for _ in 2..5 {
+            let (mut browser, page) = typed(&world, &home, &[]).await;
+            browser.submit(&page, &[("code", "000000")]).await;
+        }
+        let locked = browser.submit(&page, &[("code", "000000")]).await;
+        assert!(locked.html.contains("You cannot sign in here"), "the lock ends the flow: {}", locked.html);
+        let page = browser.open(&home.request(&[])).await;
+        let refused = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(refused.html.contains("is not right"), "{}", refused.html);
+    }
+
+    /// A right code clears what was counted, once the sign-in is complete.
+    async fn a_finished_sign_in_clears_what_was_counted(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let (secret, ..) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let page = browser.submit(&page, &[("code", "000000")]).await;
+        let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+        assert_eq!(user["failedTemporaryLockAttempts"], 0);
+    }
+
+    /// Each recovery code serves once, in place of the authenticator.
+    async fn recovery_codes_serve_once(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let (_, codes, _) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("I use a recovery code"), "{}", page.html);
+        let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+        let page = browser.submit(&page, &[("choice", &choice)]).await;
+        let typed_code = codes[3].to_lowercase().replace('-', " ");
+        let next = browser.submit(&page, &[("code", &typed_code)]).await;
+        let tokens = home.redeem(&world, &parameter(&browser.go_on(&next).await, "code").unwrap(), &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["acr"], "mfa");
+        let factor = world.all("SignInFactor").await[0].clone();
+        assert_eq!((&factor["recoveryCodes"], &factor["kind"]), (&json!(9), &json!("Authenticator")));
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let page = browser.submit(&page, &[("choice", &choice)]).await;
+        let again = browser.submit(&page, &[("code", &codes[3])]).await;
+        assert!(again.html.contains("The code is not right."), "{}", again.html);
+    }
+
+    /// An administrator removes a factor: the sessions that it was used in end, and another one can be enrolled.
+    async fn an_administrator_removes_a_factor(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        let (secret, ..) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        browser.go_on(&next).await;
+        let factor = world.all("SignInFactor").await[0].clone();
+        assert!(!factor.to_string().contains("secret") && factor["usedOn"].is_string());
+        world.admin.delete(&format!("{BASE}/SignInFactor/{}", id(&factor))).await.expect(204);
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("class=\"secret\""), "{}", page.html);
+    }
+
+    /// Only an administrator opens enrolment where the tenant says so: by an access pass.
+    async fn enrolment_may_be_an_administrator_s(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        tenant_option(&world, &home, "SecondFactorEnrolment", "Administrator").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
+        let passes = world.path("/passkey-security/temporary-access-passes");
+        let pass = world.admin.post(&passes, json!({ "userId": id(&home.user) })).await.is(201).json();
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.open(&link(&page, "access pass")).await;
+        let page = browser.submit(&page, &[("username", "ann"), ("pass", pass["value"].as_str().unwrap())]).await;
+        assert!(page.html.contains("class=\"secret\""), "{}", page.html);
+    }
+
+    /// None that could be used: nobody is admitted, rather than everybody.
+    async fn where_none_can_be_used_nobody_is_admitted(world: World) {
+        let home = Home::new(&world).await;
+        let factor = ask_for(&world, &home, "totp").await;
+        change(&world, &format!("/MfaInstance/{}", id(&factor)), json!({ "isActive": false })).await;
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
+        let record = last_record(&world).await;
+        assert_eq!((&record["outcome"], &record["reason"]), (&json!("Refused"), &json!("SecondFactorUnavailable")));
+    }
+
+    /// A class that is demanded is stepped up to in the session that is there.
+    async fn a_session_is_stepped_up(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        make_factor(&world, &home, "totp").await;
+        let demanded = &[("acr_values", "mfa")];
+        let silent = browser.open(&home.request(&[("acr_values", "mfa"), ("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
+        let before = browser.cookies.iter().find(|(name, _)| name.ends_with("session")).unwrap().1.clone();
+        let page = browser.open(&home.request(demanded)).await;
+        let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
+        let shown = browser.submit(&page, &[("code", &code_of(&secret, 0))]).await;
+        let next = browser.submit(&shown, &[]).await;
+        let answer = browser.go_on(&next).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["acr"], "mfa");
+        let after = browser.cookies.iter().find(|(name, _)| name.ends_with("session")).unwrap().1.clone();
+        assert_ne!(before, after, "the cookie changes with the proof");
+        assert_eq!(last_record(&world).await["outcome"], "SteppedUp");
+        assert_eq!(world.all("SignInSession").await.as_array().unwrap().len(), 1);
+        // phr is out of reach without a passkey
+        let refused = browser.open(&home.request(&[("acr_values", "phr")])).await.left.unwrap();
+        assert_eq!(parameter(&refused, "error").as_deref(), Some("unmet_authentication_requirements"));
+    }
+
+    /// RememberDeviceLifetime spares this browser, never against a demand, and not after a new password.
+    async fn a_browser_is_remembered(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        let (secret, ..) = enrol(&world, &home).await;
+        tenant_option(&world, &home, "RememberDeviceLifetime", "30.00:00:00").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("Do not ask again"), "{}", page.html);
+        let next = browser.submit(&page, &[("code", &code_of(&secret, 1)), ("remember", "true")]).await;
+        browser.go_on(&next).await;
+        browser.cookies.retain(|name, _| !name.ends_with("session"));
+        let page = browser.open(&home.request(&[])).await;
+        let next = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "spared");
+        browser.cookies.retain(|name, _| !name.ends_with("session"));
+        let page = browser.open(&home.request(&[("acr_values", "mfa")])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("one-time-code"), "demanded: {}", page.html);
+        let reset = world.path(&format!("/User/{}/password/reset", id(&home.user)));
+        world.admin.post(&reset, json!({ "newPassword": "five quiet brown owls" })).await.expect(200);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.type_password(&page, "ann", "five quiet brown owls").await;
+        assert!(page.html.contains("one-time-code"), "forgotten: {}", page.html);
+    }
+
+    /// What belongs to another step changes nothing: no address skips a factor.
+    async fn no_address_skips_a_factor(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let flow = page.action().split_once("flow=").unwrap().1.to_owned();
+        for step in ["continue", "consent", "enrol", "recoverycodes", "passkey", "terms", "newpassword"] {
+            let shown = browser.open(&format!("/signin/{step}?flow={flow}")).await;
+            assert!(shown.address.contains("/signin/secondfactor"), "{step} {}", shown.address);
+        }
+        let posted = browser.submit(&page, &[("choice", "passkey")]).await;
+        assert!(posted.address.contains("/signin/secondfactor"));
+        assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+    }
+}
+
+on_both_engines! {
+    [calling_this_machine]
+    async fn a_code_comes_by_mail(world: World) {
+        let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
+        world.set_option("MailServerConfig", &sink.config()).await;
+        world.set_option("EMailSenderAddress", "noreply@example.com").await;
+        let home = Home::new(&world).await;
+        let factor = ask_for(&world, &home, "email").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("a…@example.com"), "{}", page.html);
+        let mails = sink.wait_for(1).await;
+        assert_eq!(mails[0].to, ["ann@example.com"]);
+        let code = |text: String| text.split_whitespace().find(|word| word.len() == 6 && word.bytes().all(|byte| byte.is_ascii_digit())).unwrap().to_owned();
+        let right = code(mails[0].text());
+        // a look at the page sends no other one, and too soon none is sent
+        let page = browser.open(&page.address).await;
+        let soon = browser.submit(&page, &[("resend", "true")]).await;
+        assert!(soon.html.contains("We have sent several codes"), "{}", soon.html);
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let wrong = browser.submit(&page, &[("code", "1234567")]).await;
+        assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
+        let next = browser.submit(&wrong, &[("code", &right)]).await;
+        let tokens = home.redeem(&world, &parameter(&browser.go_on(&next).await, "code").unwrap(), &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["amr"], json!(["mfa", "otp", "pwd"]));
+        assert_eq!(sink.received().len(), 1);
+        // used up; after MaxAttempts another one is needed
+        factor_option(&world, &factor, "ResendInterval", "00:00:00").await;
+        factor_option(&world, &factor, "MaxAttempts", "1").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let second = code(sink.wait_for(2).await[1].text());
+        assert_ne!(right, second);
+        let wrong = browser.submit(&page, &[("code", &right)]).await;
+        assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
+        sink.wait_for(3).await;
+        let over = browser.submit(&wrong, &[("code", &second)]).await;
+        assert!(over.html.contains("The code is not right."), "another one was sent: {}", over.html);
+    }
+
+    /// Without a confirmed address there is nothing to send a code to.
+    async fn an_address_that_is_not_confirmed_proves_nothing(world: World) {
+        let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
+        world.set_option("MailServerConfig", &sink.config()).await;
+        world.set_option("EMailSenderAddress", "noreply@example.com").await;
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "email").await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let now = world.admin.get(&path).await.is(200).json();
+        let body = json!({ "emailAddressConfirmed": false, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, body).await.expect(202);
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
+    }
+}

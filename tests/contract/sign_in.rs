@@ -19,6 +19,7 @@ mod password;
 mod record;
 mod refresh;
 mod request;
+mod reset;
 mod second_factor;
 mod session;
 mod sign_out;

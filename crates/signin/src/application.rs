@@ -134,6 +134,31 @@ pub struct OfferedStore {
     pub options: Arc<Options>,
 }
 
+/// How a link that resets a password gets to the users of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetWay {
+    /// By mail.
+    Mail,
+    /// By the program that the operator configured for it, if there is one.
+    Program,
+    /// Not at all: the store takes no writes.
+    None,
+}
+
+impl OfferedStore {
+    /// How a link that resets a password gets to its users.
+    pub fn reset_way(&self) -> ResetWay {
+        let is_set = |name: &&str| !self.options.text(name).is_empty();
+        if self.options.flag("IsDatabaseReadOnlyMode") {
+            ResetWay::None
+        } else if ["MailServerConfig", "EMailSenderAddress"].iter().all(is_set) {
+            ResetWay::Mail
+        } else {
+            ResetWay::Program
+        }
+    }
+}
+
 impl Application {
     /// The tenants as the state machine sees them; at a tenant's issuer that one alone.
     pub fn tenant_facts(&self, issuing: Option<Uuid>) -> Vec<TenantFacts> {

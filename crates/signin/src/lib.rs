@@ -36,6 +36,7 @@ mod redeem;
 mod refresh;
 mod refresh_token;
 mod refresh_token_care;
+mod reset;
 mod second_factor;
 mod session;
 mod step;
@@ -61,11 +62,12 @@ pub use page::{
     REFUSED, SECOND_FACTOR, TERMS,
 };
 pub use passkey::{PasskeyBegun, PasskeyShown};
-pub use password::{Attempt, Begun, Credentials};
+pub use password::{Attempt, Begun, Credentials, LONGEST as LONGEST_SECRET};
 pub use provider::{Provider, Visit};
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;
 pub use refresh::GRANT_TYPE as REFRESH_TOKEN;
 pub use refresh_token_care::shows_refresh_token;
+pub use reset::{RESET, RESET_PATH, ResetLink, ResetPlace, ResetRequest, reset_page};
 pub use step::GivenConsent;
 pub use userinfo::UserInfoRefusal;

@@ -148,11 +148,7 @@ fn decide(
         if let Some(present) = &verified.sign_in {
             sign_in::withdraw(&context, tx, present)?;
         }
-        return Ok(Changed::Faulty(match fault {
-            NewPasswordFault::Rules => "password_rules",
-            NewPasswordFault::Common => "password_common",
-            NewPasswordFault::Used => "password_history",
-        }));
+        return Ok(Changed::Faulty(code_of(fault)));
     }
     // the change ended all sessions: those of this browser are read after it
     let sessions = completion.sessions(tx)?;
@@ -163,6 +159,15 @@ fn decide(
 
 fn is_due(examined: &Examined) -> bool {
     matches!(examined.due.step(), Step::Action(DueAction { action: Action::Password, .. }))
+}
+
+/// The code of the text that says what is wrong with a new password.
+pub const fn code_of(fault: NewPasswordFault) -> &'static str {
+    match fault {
+        NewPasswordFault::Rules => "password_rules",
+        NewPasswordFault::Common => "password_common",
+        NewPasswordFault::Used => "password_history",
+    }
 }
 
 fn fault(code: &str, field: &str) -> (String, String) {
@@ -211,7 +216,8 @@ pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
     })
 }
 
-fn rules_of(password: &PasswordState) -> Vec<Value> {
+/// What a new password needs, as pages take it.
+pub fn rules_of(password: &PasswordState) -> Vec<Value> {
     let policy = &password.policy;
     let mut rules = vec![json!({ "code": "length", "value": policy.min_length })];
     let counted = [

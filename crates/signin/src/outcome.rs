@@ -71,6 +71,14 @@ impl PageError {
     pub const FOREIGN_FORM: Self =
         Self::new(403, "session", "The form was not sent by a page of this server.");
 
+    /// There is no such page here.
+    pub const NOT_FOUND: Self = Self::new(404, "not_found", "There is no such page here.");
+    /// Too much waits to be worked on.
+    pub const BUSY: Self = Self {
+        retry_after: Some(1),
+        ..Self::new(503, "temporarily_unavailable", "Too much waits to be worked on.")
+    };
+
     const fn new(status: u16, code: &'static str, detail: &'static str) -> Self {
         Self { status, code, detail, retry_after: None }
     }

@@ -10,6 +10,7 @@ use crate::{
     new_password,
     outcome::Page,
     provider::{Circumstances, Examined},
+    reset::reset_url,
     second_factor::{enrol_context, factor_context},
 };
 
@@ -126,6 +127,10 @@ pub fn page_for(
     members.insert("application".to_owned(), about);
     if let (false, Some(mistake)) = (members.contains_key("errors"), &kept.mistake) {
         members.insert("errors".to_owned(), mistake.told());
+    }
+    if let Step::FirstFactor(due) = examined.due.step() {
+        let url = reset_url(application, due, &circumstances.app, kept);
+        members.insert("reset_url".to_owned(), json!(url));
     }
     members.extend(added);
     Page { view, step, status: 200, context: Value::Object(members) }

@@ -23,7 +23,7 @@ use chancery_userstore::password::{
 };
 
 /// The longest name or password that is looked at, in bytes.
-pub(crate) const LONGEST: usize = 1024;
+pub const LONGEST: usize = 1024;
 /// The longest name that is shown again, in bytes.
 const LONGEST_SHOWN: usize = 320;
 

@@ -95,7 +95,8 @@ pub struct Circumstances {
     /// The cookie of a browser that is remembered.
     pub(crate) device: Option<Device>,
     is_of_device: bool,
-    pub(crate) app: Arc<AppContext>,
+    /// What all operations share.
+    pub app: Arc<AppContext>,
 }
 
 impl Circumstances {

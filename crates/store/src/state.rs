@@ -74,6 +74,8 @@ state_tables! {
     PasskeyTrustSnapshot = "passkey_trust_snapshot",
     /// Pending password resets.
     PasswordReset = "password_reset",
+    /// When users were last mailed a link that resets the password.
+    PasswordResetMail = "password_reset_mail",
     /// Processes of this installation.
     Process = "process",
     /// Codes for who has no authenticator at hand.

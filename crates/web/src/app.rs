@@ -102,6 +102,8 @@ pub struct App {
     pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
     pub(crate) proof_limiter: ProofLimiter,
+    /// Permits for requests for a link that resets a password, which are worked on after they are answered.
+    pub(crate) resets: Arc<Semaphore>,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
@@ -136,6 +138,9 @@ impl Document {
     }
 }
 
+/// Requests for a link that resets a password that wait at once.
+const RESETS: usize = 64;
+
 impl App {
     /// Creates the application.
     ///
@@ -159,6 +164,7 @@ impl App {
             metrics: Metrics::new(services, figures, &connections),
             connections,
             proof_limiter: ProofLimiter::new(limits.public_rate),
+            resets: Arc::new(Semaphore::new(RESETS)),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),

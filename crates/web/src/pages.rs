@@ -3,6 +3,7 @@
 mod cookies;
 mod post;
 mod render;
+mod reset;
 
 use std::sync::LazyLock;
 
@@ -114,7 +115,11 @@ pub async fn answer(
     let kept =
         named.and_then(|id| KeptFlow::open(&app.context.master, id, &visit.browser, &cookies.flow(id)?));
     // a flow's pages are those of its issuer: below another's they would show one tenant at the other's address
-    let kept = kept.filter(|kept| kept.issuing == issuer.tenant_id());
+    let is_own = |kept: &KeptFlow| {
+        // the page of a forgotten password is a tenant's, also in a flow of the installation's issuer
+        kept.issuing == issuer.tenant_id() || (route == SystemRoute::PasswordReset && kept.issuing.is_none())
+    };
+    let kept = kept.filter(is_own);
     let browser = Browser { app, parts, cookies, visit, query, languages: languages(parts), kept };
     if raw.len() > LONGEST_QUERY {
         return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")));
@@ -123,6 +128,7 @@ pub async fn answer(
         (SystemRoute::Authorize, _) => browser.authorize().await,
         (SystemRoute::EndSession, form) => browser.end_session(form).await,
         (SystemRoute::Device, form) => browser.device(form).await,
+        (SystemRoute::PasswordReset, form) => browser.reset(form).await,
         (_, None) if step == SIGNED_OUT => Ok(browser.signed_out()),
         (_, None) => browser.show(step).await,
         (_, Some(form)) => Box::pin(browser.post(step, form)).await,

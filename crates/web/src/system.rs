@@ -7,7 +7,9 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
-use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES, shows_refresh_token};
+use chancery_signin::{
+    AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, RESET_PATH, STANDARD_SCOPES, shows_refresh_token,
+};
 use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -57,6 +59,8 @@ pub enum SystemRoute {
     DeviceAuthorization,
     /// The page where a person types a device's code.
     Device,
+    /// The pages of a forgotten password, of a tenant alone.
+    PasswordReset,
     /// A page of a sign-in.
     SignInPage,
     /// The page that shows the documentation.
@@ -102,7 +106,7 @@ const PROOF_ALGORITHMS: [&str; 10] =
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -118,6 +122,7 @@ impl SystemRoute {
         Self::EndSession,
         Self::DeviceAuthorization,
         Self::Device,
+        Self::PasswordReset,
         Self::SignInPage,
         Self::Documentation,
         Self::Document,
@@ -142,6 +147,7 @@ impl SystemRoute {
             Self::EndSession => "/connect/endsession",
             Self::DeviceAuthorization => "/connect/deviceauthorization",
             Self::Device => "/device",
+            Self::PasswordReset => RESET_PATH,
             Self::SignInPage => "/signin/{step}",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
@@ -167,6 +173,7 @@ impl SystemRoute {
             Self::EndSession => &["/t/{tenant}/connect/endsession"],
             Self::DeviceAuthorization => &["/t/{tenant}/connect/deviceauthorization"],
             Self::Device => &["/t/{tenant}/device"],
+            Self::PasswordReset => &["/t/{tenant}/password/reset"],
             Self::SignInPage => &["/t/{tenant}/signin/{step}"],
             _ => &[],
         }
@@ -229,7 +236,7 @@ impl SystemRoute {
             Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
                 self.endpoint(app, issuer, parts, body, now).await
             }
-            Self::Authorize | Self::EndSession | Self::Device | Self::SignInPage => {
+            Self::Authorize | Self::EndSession | Self::Device | Self::PasswordReset | Self::SignInPage => {
                 let step = parameters.last().map_or("", String::as_str);
                 if self == Self::SignInPage && step == pages::PASSKEY_SCRIPT {
                     return Ok(revalidated(pages::SCRIPT.answer(&parts.headers)));
@@ -282,13 +289,17 @@ impl SystemRoute {
                 | Self::EndSession
                 | Self::DeviceAuthorization
                 | Self::Device
+                | Self::PasswordReset
                 | Self::SignInPage
         )
     }
 
     /// Whether browsers ask for it, for people.
     const fn is_of_browsers(self) -> bool {
-        matches!(self, Self::Authorize | Self::EndSession | Self::Device | Self::SignInPage)
+        matches!(
+            self,
+            Self::Authorize | Self::EndSession | Self::Device | Self::PasswordReset | Self::SignInPage
+        )
     }
 }
 

@@ -239,6 +239,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::Tenant, "EmailConfirmationRequired", "false", Form::Flag),
     entry(Owner::Tenant, "TermsVersion", "", Form::Text),
     entry(Owner::Tenant, "TermsUrl", "", Form::Text),
+    entry(Owner::Tenant, "PasswordResetEnabled", "true", Form::Flag),
     entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR)),
 ];
 

@@ -32,13 +32,13 @@ pub fn require_server(context: &Context) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Mails a user the token that resets the password.
+/// Mails a user the token that resets the password: in a link by the store's template, else in this one, else bare.
 pub fn send_token(
     context: &Context,
     tx: &mut Tx<'_>,
     found: &UserForUpdate,
-    token: &Secret,
-    end: Timestamp,
+    (token, end): (&Secret, Timestamp),
+    link: Option<String>,
 ) -> Result<(), Problem> {
     let user = &found.user;
     // without a mail server the operator's reset program delivers the token, and needs no address
@@ -52,12 +52,13 @@ pub fn send_token(
         "valid_until": end.0,
     });
     let template = options(context)?.text("PasswordResetUrlTemplate").to_owned();
+    let link =
+        if template.is_empty() { link } else { Some(fill(&template, user.login_name.as_str(), &token)) };
     if let Some(members) = data.as_object_mut() {
-        if template.is_empty() {
-            members.insert("token".into(), token.into());
-        } else {
-            members.insert("link".into(), fill(&template, user.login_name.as_str(), &token).into());
-        }
+        match link {
+            Some(link) => members.insert("link".into(), link.into()),
+            None => members.insert("token".into(), token.into()),
+        };
     }
     let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
     send(context, tx, (Kind::PasswordReset, user.id), address, locale, &data, end)

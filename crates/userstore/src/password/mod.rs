@@ -1,6 +1,7 @@
 //! Passwords: set, reset and changed; counting the attempts at them.
 
 mod attempt;
+pub mod forgotten;
 pub mod mail;
 pub mod own_change;
 mod set;

@@ -77,6 +77,20 @@ pub enum NewPasswordFault {
     Used,
 }
 
+impl HashOutcome {
+    /// What is wrong with the password, as its user is told.
+    pub fn fault(&self) -> Option<NewPasswordFault> {
+        match self {
+            Self::Broken(broken) if broken.iter().all(|rule| rule.code == BLOCKLIST) => {
+                Some(NewPasswordFault::Common)
+            }
+            Self::Broken(_) => Some(NewPasswordFault::Rules),
+            Self::Used => Some(NewPasswordFault::Used),
+            Self::Hash(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
 /// Counts an attempt at the present password of the user with this row number, to set a new one. Who `has_none` makes
 /// the first one.
 ///
@@ -116,13 +130,8 @@ pub fn change(
 ) -> Result<Result<(), NewPasswordFault>, Problem> {
     let gone = || StoreError::Internal("a password is to be changed that was not verified".into());
     let Some(made) = &verified.made else { return Err(gone().into()) };
-    match made {
-        HashOutcome::Broken(broken) if broken.iter().all(|rule| rule.code == BLOCKLIST) => {
-            return Ok(Err(NewPasswordFault::Common));
-        }
-        HashOutcome::Broken(_) => return Ok(Err(NewPasswordFault::Rules)),
-        HashOutcome::Used => return Ok(Err(NewPasswordFault::Used)),
-        HashOutcome::Hash(_) | HashOutcome::Failed(_) => {}
+    if let Some(fault) = made.fault() {
+        return Ok(Err(fault));
     }
     let Some(mut found) = user_of(context, tx, verified.user)? else { return Err(gone().into()) };
     let counted = verified.sign_in.as_ref().and_then(|sign_in| sign_in.counted.as_ref());

@@ -17,16 +17,16 @@ use super::{
 use crate::user::UserForUpdate;
 
 /// Creates a user's token, which replaces the one before.
-fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
+pub(super) fn make(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
     let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
-    let lifetime = options(&call.context)?.span("PasswordResetTokenLifetime");
-    let end = Timestamp(call.context.now.0.saturating_add(lifetime));
+    let lifetime = options(context)?.span("PasswordResetTokenLifetime");
+    let end = Timestamp(context.now.0.saturating_add(lifetime));
     tx.queue(
         &StateTable::PasswordReset.insert(
             "(user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (user_rid) DO UPDATE SET digest = excluded.digest, expires_on = excluded.expires_on",
         ),
-        vec![Value::Int(user), digest(&call.context, &token).into(), Value::Int(end.0)],
+        vec![Value::Int(user), digest(context, &token).into(), Value::Int(end.0)],
     )?;
     Ok((token, end))
 }
@@ -67,58 +67,83 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: UserForUpdate) -> Result<Answer, Problem> {
-    let (token, end) = make(call, tx, found.was.rid)?;
-    mail::send_token(&call.context, tx, &found, &token, end)?;
+    let (token, end) = make(&call.context, tx, found.was.rid)?;
+    mail::send_token(&call.context, tx, &found, (&token, end), None)?;
     // no field of the user changes: the request for a token is an audit entry of its own
     found.tell_and_answer(call, tx, "password-reset-requested")
 }
 
+/// The user, if this token is good for the user now: also during a temporary lock.
+pub(super) fn admit(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: Option<UserForUpdate>,
+    token: &Secret,
+) -> Result<Option<UserForUpdate>, Problem> {
+    let Some(found) = found else { return Ok(None) };
+    let is_admitted = found.user.is_admitted(context.now) && !found.user.lockout().is_shut();
+    Ok(if is_admitted && is_good(context, tx, found.was.rid, token)? { Some(found) } else { None })
+}
+
 /// The outcome of checking and hashing the new password; without a user, the token was refused.
-struct Redeemed {
+pub(super) struct Redeemed {
     user: Option<i64>,
     made: Option<HashOutcome>,
+}
+
+/// The work of a new password for this user, or as much for nobody.
+pub(super) fn redeeming(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    good: Option<&UserForUpdate>,
+    password: Secret,
+) -> Result<Work, Problem> {
+    let Some(found) = good else {
+        let parameters = stored_hash::parameters(context);
+        return Ok(Work::new(Purpose::Password, move || {
+            verify_nobody(&password, &parameters);
+            Redeemed { user: None, made: None }
+        }));
+    };
+    let making = set::making(context, tx, found, password)?;
+    let user = Some(found.was.rid);
+    Ok(Work::new(Purpose::Password, move || Redeemed { user, made: Some(making()) }))
+}
+
+impl Redeemed {
+    /// The outcome for this user, whose token is still good.
+    pub(super) fn of(&self, good: Option<UserForUpdate>) -> Option<(UserForUpdate, &HashOutcome)> {
+        good.filter(|found| Some(found.was.rid) == self.user).zip(self.made.as_ref())
+    }
+}
+
+/// Sets a user's new password. This ends a temporary lock.
+pub(super) fn set_by_token(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: &mut UserForUpdate,
+    hash: &str,
+) -> Result<(), Problem> {
+    let options = options(context)?;
+    stored_hash::put(context, tx, found, hash, &options)?;
+    stored_hash::finish(context, found, &options)?;
+    found.user.set_lockout(lockout::token_used(found.user.lockout()));
+    Ok(())
 }
 
 /// Sets a password; the token is the proof. This works during a temporary lock and ends it.
 pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPasswordWithToken = read_form(call)?;
-    let refused = |call: &Call| Answer::refusing(refusal(call, "token"));
     let found = find(call, tx)?;
-    let good = match found {
-        Some(found)
-            if found.user.is_admitted(call.context.now)
-                && !found.user.lockout().is_shut()
-                && is_good(&call.context, tx, found.was.rid, &form.token.0)? =>
-        {
-            Some(found)
-        }
-        _ => None,
-    };
+    let good = admit(&call.context, tx, found, &form.token.0)?;
     let Some(redeemed) = call.result::<Redeemed>(0)? else {
-        let Some(found) = good else {
-            let (parameters, password) = (stored_hash::parameters(&call.context), form.new_password.0);
-            return Ok(Answer::after(Work::new(Purpose::Password, move || {
-                verify_nobody(&password, &parameters);
-                Redeemed { user: None, made: None }
-            })));
-        };
-        let making = set::making(&call.context, tx, &found, form.new_password.0)?;
-        let user = Some(found.was.rid);
-        return Ok(Answer::after(Work::new(Purpose::Password, move || Redeemed {
-            user,
-            made: Some(making()),
-        })));
+        let work = redeeming(&call.context, tx, good.as_ref(), form.new_password.0)?;
+        return Ok(Answer::after(work));
     };
-    let (Some(mut found), Some(made)) =
-        (good.filter(|found| Some(found.was.rid) == redeemed.user), &redeemed.made)
-    else {
-        return Ok(refused(call));
+    let Some((mut found, made)) = redeemed.of(good) else {
+        return Ok(Answer::refusing(refusal(call, "token")));
     };
-    let options = options(&call.context)?;
-    let hash = made.hash("newPassword")?;
-    stored_hash::put(&call.context, tx, &found, hash, &options)?;
-    stored_hash::finish(&call.context, &mut found, &options)?;
-    found.user.set_lockout(lockout::token_used(found.user.lockout()));
+    set_by_token(&call.context, tx, &mut found, made.hash("newPassword")?)?;
     finish(call, tx, found, "password-reset")
 }
 

@@ -1,0 +1,294 @@
+//! The pages of a forgotten password: who has a name is mailed a link, and the link's page sets a new password. Nobody
+//! is signed in by it.
+
+use std::{any::Any, collections::HashMap, sync::Arc};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_flow::{FirstFactor, Step};
+use chancery_record::{Secret, Timestamp, Value};
+use chancery_resource::{
+    AppContext, MasterKey, Problem, Tx, Work,
+    settings::{Options, Owner},
+};
+use chancery_store::{Class, Mode, Store};
+use chancery_userstore::password::forgotten::{self, Reset};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    application::{Application, ResetWay},
+    kept_flow::KeptFlow,
+    new_password::{code_of, rules_of},
+    outcome::Page,
+    password::LONGEST,
+    provider::{Circumstances, Provider, Visit, context_of_store},
+};
+
+/// The name of the pages of a forgotten password.
+pub const RESET: &str = "reset";
+
+/// The path of the pages below a tenant's issuer.
+pub const RESET_PATH: &str = "/password/reset";
+
+/// What a link names: a user of a store, and the token that is the proof.
+pub struct ResetLink {
+    store: Uuid,
+    /// The user.
+    pub user: Uuid,
+    token: Secret,
+}
+
+impl ResetLink {
+    /// The link as it stands in an address of this tenant's: nobody else can make it, and it opens at no other's.
+    fn seal(&self, master: &MasterKey, tenant: Uuid) -> String {
+        let text = [self.store.as_bytes(), self.user.as_bytes(), self.token.expose()].concat();
+        BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(tenant), &text))
+    }
+
+    /// Opens a link of this tenant's.
+    pub fn open(master: &MasterKey, tenant: Uuid, sealed: &str) -> Option<Self> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let text = master.open(&associated_data(tenant), &sealed)?;
+        let (store, rest) = text.expose().split_first_chunk::<16>()?;
+        let (user, token) = rest.split_first_chunk::<16>()?;
+        Some(Self {
+            store: Uuid::from_bytes(*store),
+            user: Uuid::from_bytes(*user),
+            token: Secret::new(token),
+        })
+    }
+}
+
+fn associated_data(tenant: Uuid) -> String {
+    format!("password_reset/{tenant}")
+}
+
+/// Where somebody who forgot a password is looked for.
+pub struct ResetPlace {
+    tenant: Uuid,
+    stores: Vec<Uuid>,
+}
+
+/// Somebody asks for a link: to be looked up after the answer was sent.
+pub struct ResetRequest {
+    store: Store,
+    app: Arc<AppContext>,
+    place: ResetPlace,
+    /// The beginning of the link.
+    address: String,
+    name: String,
+    now: Timestamp,
+}
+
+impl ResetRequest {
+    /// Looks for the name, and mails a link to who has it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn work(self) -> Result<(), Problem> {
+        let store = self.store.with(Class::Background);
+        store.run("RequestPasswordReset", Mode::Write, None, move |tx| self.send(tx)).await
+    }
+
+    /// The first store, in order, that knows the name decides.
+    fn send(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let mut nobody = None;
+        for id in &self.place.stores {
+            let context = context_of_store(&self.app, tx, *id, self.now)?;
+            let link = |user: Uuid, token: &Secret| {
+                let link = ResetLink { store: *id, user, token: token.clone() };
+                format!("{}token={}", self.address, link.seal(&self.app.master, self.place.tenant))
+            };
+            if forgotten::send_link(&context, tx, &self.name, link)? {
+                return Ok(());
+            }
+            nobody = nobody.or(Some(context));
+        }
+        nobody.map_or(Ok(()), |context| forgotten::spend_for_nobody(&context, tx))
+    }
+}
+
+impl Provider<'_> {
+    /// Where people of the issuer's tenant reset their passwords: at the stores that the flow offers, else at the
+    /// tenant's. `None`: they do not, here.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn reset_place(
+        self,
+        visit: &Visit,
+        kept: Option<&KeptFlow>,
+    ) -> Result<Option<ResetPlace>, Problem> {
+        let Some(tenant) = visit.issuer.tenant_id() else { return Ok(None) };
+        let finding = self.store.run("FindResetStores", Mode::Quick, None, move |tx| stores_of(tx, tenant));
+        let Some(stores) = finding.await? else { return Ok(None) };
+        let Some(kept) = kept else { return Ok(Some(ResetPlace { tenant, stores })) };
+        let Some(application) = self.application_of(kept).await? else { return Ok(None) };
+        let circumstances = Circumstances::new(self, application, (visit, kept));
+        let examined = self.examine(visit, kept, &circumstances).await?;
+        let offered = match examined.due.step() {
+            Step::FirstFactor(due) if due.tenant == tenant => {
+                due.offered.iter().map(|instance| instance.id).collect()
+            }
+            _ => stores,
+        };
+        Ok(Some(ResetPlace { tenant, stores: offered }))
+    }
+
+    /// A request for a link, whose address begins like this.
+    pub fn request_reset(
+        self,
+        visit: &Visit,
+        place: ResetPlace,
+        (address, name): (String, String),
+    ) -> ResetRequest {
+        // a name that is longer than any is nobody's
+        let name = if name.len() <= LONGEST { name } else { String::new() };
+        ResetRequest {
+            store: self.store.clone(),
+            app: Arc::clone(self.context),
+            place,
+            address,
+            name,
+            now: visit.now,
+        }
+    }
+
+    /// The page of a link. `None`: the link is good for nothing.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn show_reset(self, visit: &Visit, link: ResetLink) -> Result<Option<Page>, Problem> {
+        let (app, now) = (Arc::clone(self.context), visit.now);
+        let state = self.store.run("ShowPasswordReset", Mode::Quick, None, move |tx| {
+            let context = context_of_store(&app, tx, link.store, now)?;
+            forgotten::state_by_link(&context, tx, (link.user, &link.token))
+        });
+        let state = gone_is_none(state.await)?;
+        Ok(state.map(|state| {
+            let context = json!({ "step": "set", "username": state.login_name, "rules": rules_of(&state) });
+            reset_page(context)
+        }))
+    }
+
+    /// The work of a new password that is set by a link.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn begin_reset(
+        self,
+        visit: &Visit,
+        link: &Arc<ResetLink>,
+        password: Secret,
+    ) -> Result<Option<Work>, Problem> {
+        let (app, now, link) = (Arc::clone(self.context), visit.now, Arc::clone(link));
+        let beginning = self.store.run("BeginPasswordReset", Mode::Quick, None, move |tx| {
+            let context = context_of_store(&app, tx, link.store, now)?;
+            forgotten::begin(&context, tx, (link.user, &link.token), password.clone()).map(Some)
+        });
+        gone_is_none(beginning.await)
+    }
+
+    /// Sets the new password: the code of what is wrong with it, if anything. `None`: the link is good for nothing.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn end_reset(
+        self,
+        visit: &Visit,
+        link: &Arc<ResetLink>,
+        worked: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Option<Result<(), &'static str>>, Problem> {
+        let (app, now, link) = (Arc::clone(self.context), visit.now, Arc::clone(link));
+        let ending = self.store.run("ResetForgottenPassword", Mode::Write, None, move |tx| {
+            let mut context = context_of_store(&app, tx, link.store, now)?;
+            let link = (link.user, &link.token);
+            Ok(match forgotten::end(&mut context, tx, link, worked.as_ref())? {
+                Reset::Done => Some(Ok(())),
+                Reset::Faulty(fault) => Some(Err(code_of(fault))),
+                Reset::Refused => None,
+            })
+        });
+        gone_is_none(ending.await)
+    }
+}
+
+/// A store that is gone, or inactive, makes a link worth nothing.
+fn gone_is_none<T>(found: Result<Option<T>, Problem>) -> Result<Option<T>, Problem> {
+    match found {
+        Err(problem) if problem.status() == 404 => Ok(None),
+        found => found,
+    }
+}
+
+/// A page of a forgotten password.
+pub fn reset_page(context: serde_json::Value) -> Page {
+    Page { view: "PasswordReset", step: RESET, status: 200, context }
+}
+
+/// The address of the page where a password is forgotten; `None` where none of the offered stores' can be reset.
+pub fn reset_url(
+    application: &Application,
+    due: &FirstFactor,
+    app: &AppContext,
+    kept: &KeptFlow,
+) -> Option<String> {
+    let tenant = application.tenant(due.tenant)?;
+    let is_offered = |store: Uuid| due.offered.iter().any(|instance| instance.id == store);
+    let mut offered = tenant.stores.iter().filter(|store| is_offered(store.id));
+    let can_be = tenant.options.flag("PasswordResetEnabled")
+        && offered.any(|store| match store.reset_way() {
+            ResetWay::Mail => true,
+            ResetWay::Program => app.has_reset_program,
+            ResetWay::None => false,
+        });
+    let issuer = chancery_auth::issuer_url("", Some(due.tenant));
+    can_be.then(|| format!("{issuer}{RESET_PATH}?flow={}", kept.id))
+}
+
+const OPTIONS: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1";
+const STORES: &str = "SELECT i.id FROM tenant t JOIN tenant_idp_instance n ON n.tenant_rid = t.rid \
+    JOIN idp_instance i ON i.rid = n.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
+    WHERE t.id = ?1 AND i.is_active AND y.is_active AND NOT i.is_hidden AND i.store_name_key IS NOT NULL \
+    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
+    AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
+
+/// The stores of a tenant that are offered without being named; `None` where its people reset no passwords.
+fn stores_of(tx: &mut Tx<'_>, tenant: Uuid) -> Result<Option<Vec<Uuid>>, Problem> {
+    let (mut own, mut stores) = (HashMap::new(), Vec::new());
+    let key = [Value::Id(tenant)];
+    tx.query_all(&[(OPTIONS, &key), (STORES, &key)], &mut |index, row| {
+        if index == 0 {
+            own.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        } else {
+            stores.push(row.id(0)?);
+        }
+        Ok(())
+    })?;
+    Ok(Options::new(Owner::Tenant, own).flag("PasswordResetEnabled").then_some(stores))
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Secret;
+    use chancery_resource::MasterKey;
+    use uuid::Uuid;
+
+    use super::ResetLink;
+
+    #[test]
+    fn a_link_opens_at_its_tenant_alone() {
+        let (master, tenant) = (MasterKey::generate(), Uuid::from_u128(1));
+        let link =
+            ResetLink { store: Uuid::from_u128(2), user: Uuid::from_u128(3), token: Secret::new("t0ken") };
+        let sealed = link.seal(&master, tenant);
+        let opened = ResetLink::open(&master, tenant, &sealed).unwrap();
+        assert_eq!((opened.store, opened.user), (link.store, link.user));
+        assert!(opened.token.matches(b"t0ken") && !sealed.contains("t0ken"));
+        assert!(ResetLink::open(&master, Uuid::from_u128(4), &sealed).is_none());
+        assert!(ResetLink::open(&MasterKey::generate(), tenant, &sealed).is_none());
+        for bad in ["", "!", "AAAA", sealed.get(1..).unwrap()] {
+            assert!(ResetLink::open(&master, tenant, bad).is_none(), "{bad}");
+        }
+    }
+}

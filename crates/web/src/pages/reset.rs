@@ -1,0 +1,188 @@
+//! The pages of a forgotten password: the request, what was sent, and the page of the link.
+
+use std::sync::Arc;
+
+use chancery_record::Secret;
+use chancery_resource::Problem;
+use chancery_signin::{LONGEST_SECRET, PASSWORD, PageError, RESET, ResetLink, ResetPlace, reset_page};
+use http::Response;
+use serde_json::{Value, json};
+use tracing::Instrument as _;
+
+use super::{Browser, CSRF, Parameters, Shown, cookies, error_page, page, see_other, written};
+use crate::{answer::AnswerBody, app::address_of};
+
+/// What can be wrong on these pages, by the code that addresses name, and the field that it is about.
+const MISTAKES: [(&str, &str); 7] = [
+    ("missing_username", "username"),
+    ("link_over", ""),
+    ("missing_password", "new_password"),
+    ("password_different", "repeated_password"),
+    ("password_rules", "new_password"),
+    ("password_common", "new_password"),
+    ("password_history", "new_password"),
+];
+
+/// A field of a form.
+fn field<'a>(form: &'a [(String, String)], name: &str) -> &'a str {
+    form.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+impl Browser<'_> {
+    /// The pages of a forgotten password, by what the address names.
+    pub async fn reset(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
+        let kept = self.flow_under_way();
+        let Some(place) = self.provider().reset_place(&self.visit, kept.as_ref()).await? else {
+            return Ok(error_page(&self, PageError::NOT_FOUND));
+        };
+        let token = self.parameter("token").map(str::to_owned);
+        match (form, token) {
+            (None, None) => Ok(self.reset_step()),
+            (None, Some(token)) => self.reset_by_link(&token).await,
+            (Some(form), _) if !self.is_of_reset(&form) => Ok(error_page(&self, PageError::FOREIGN_FORM)),
+            (Some(form), None) => Ok(self.request_reset(place, &form)),
+            (Some(form), Some(token)) => self.set_forgotten(&token, &form).await,
+        }
+    }
+
+    fn reset_csrf(&self) -> String {
+        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
+        cookies::value(&self.app.context.master.digest("password-reset-csrf", about.as_bytes()))
+    }
+
+    fn is_of_reset(&self, form: &Parameters) -> bool {
+        Secret::new(self.reset_csrf()).matches(field(form, CSRF).as_bytes()) && self.is_same_origin()
+    }
+
+    /// The address of another of these pages, with this parameter besides flow and language.
+    fn reset_address(&self, more: Option<(&str, &str)>) -> String {
+        let kept = self.query.iter().filter(|(name, _)| matches!(name.as_str(), "flow" | "ui_locales"));
+        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let query: Vec<_> = kept.cloned().chain(more).collect();
+        format!("{}?{}", self.parts.uri.path(), written(query.iter()))
+    }
+
+    /// Shows one of the pages: with the mistake that the address names, and with the way back to the sign-in.
+    fn show_reset(&self, mut context: Value, action: String) -> Response<AnswerBody> {
+        let wrong = self.parameter("wrong").unwrap_or_default();
+        let mistake = MISTAKES.iter().find(|(code, _)| *code == wrong);
+        let errors: Vec<_> =
+            mistake.iter().map(|(code, field)| json!({ "code": code, "field": field })).collect();
+        if let Some(members) = context.as_object_mut() {
+            members.insert("errors".to_owned(), errors.into());
+            let sign_in = self.flow_under_way().map(|kept| self.address(&kept, PASSWORD));
+            members.insert("sign_in_url".to_owned(), json!(sign_in));
+        }
+        let csrf = self.reset_csrf();
+        page(self, Shown { page: reset_page(context), action, csrf, ..Shown::of_page() }, RESET)
+    }
+
+    /// The pages without a link: the request, what was sent, and that the password is changed.
+    fn reset_step(&self) -> Response<AnswerBody> {
+        let named = self.parameter("step").filter(|step| matches!(*step, "sent" | "done"));
+        self.show_reset(json!({ "step": named.unwrap_or("request") }), self.reset_address(None))
+    }
+
+    /// Answers before anybody is looked up, so that neither text nor time tells which names are known.
+    fn request_reset(self, place: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
+        let name = field(form, "username").trim().to_owned();
+        if name.is_empty() {
+            return see_other(&self.reset_address(Some(("wrong", "missing_username"))));
+        }
+        let app = self.app;
+        if let Err(problem) = app.admit_address(self.parts, self.visit.now) {
+            let seconds = problem.headers.iter().find(|(name, _)| *name == "retry-after");
+            let seconds = seconds.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1);
+            return error_page(&self, PageError::too_many(seconds));
+        }
+        let Ok(place_in_line) = Arc::clone(&app.resets).try_acquire_owned() else {
+            return error_page(&self, PageError::BUSY);
+        };
+        let flow = self.flow_under_way().map(|kept| format!("flow={}&", kept.id)).unwrap_or_default();
+        let link = format!("{}?{flow}", self.visit.issuer.endpoint(chancery_signin::RESET_PATH));
+        let request = self.provider().request_reset(&self.visit, place, (link, name));
+        let working = async move {
+            if let Err(problem) = request.work().await {
+                tracing::warn!(detail = problem.detail, "a forgotten password's link could not be made");
+            }
+            drop(place_in_line);
+        };
+        tokio::spawn(working.in_current_span());
+        see_other(&self.reset_address(Some(("step", "sent"))))
+    }
+
+    /// The page of a link.
+    async fn reset_by_link(self, sealed: &str) -> Result<Response<AnswerBody>, Problem> {
+        let now = self.visit.now;
+        let attempt = match self.app.proof_limiter.admit(address_of(self.parts), (RESET, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+        };
+        let shown = match self.link(sealed) {
+            Some(link) => self.provider().show_reset(&self.visit, link).await?,
+            None => None,
+        };
+        let Some(shown) = shown else {
+            attempt.was_wrong(now);
+            return Ok(self.link_over());
+        };
+        attempt.was_right();
+        Ok(self.show_reset(shown.context, self.reset_address(Some(("token", sealed)))))
+    }
+
+    fn link(&self, sealed: &str) -> Option<ResetLink> {
+        ResetLink::open(&self.app.context.master, self.visit.issuer.tenant_id()?, sealed)
+    }
+
+    /// Leads from a link that is good for nothing to the page that mails another.
+    fn link_over(&self) -> Response<AnswerBody> {
+        see_other(&self.reset_address(Some(("wrong", "link_over"))))
+    }
+
+    /// Sets a new password.
+    async fn set_forgotten(self, sealed: &str, form: &Parameters) -> Result<Response<AnswerBody>, Problem> {
+        let again = |code: &str| {
+            let address = self.reset_address(Some(("token", sealed)));
+            Ok(see_other(&format!("{address}&wrong={code}")))
+        };
+        let (new, repeated) = (field(form, "new_password"), field(form, "repeated_password"));
+        let mistake = match () {
+            () if new.is_empty() => Some("missing_password"),
+            () if new != repeated => Some("password_different"),
+            () if new.len() > LONGEST_SECRET => Some("password_rules"),
+            () => None,
+        };
+        if let Some(code) = mistake {
+            return again(code);
+        }
+        let now = self.visit.now;
+        let attempt = match self.app.proof_limiter.admit(address_of(self.parts), (RESET, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+        };
+        match self.work_on_link(sealed, Secret::new(new)).await? {
+            None => {
+                attempt.was_wrong(now);
+                Ok(self.link_over())
+            }
+            Some(Err(code)) => again(code),
+            Some(Ok(())) => {
+                attempt.was_right();
+                Ok(see_other(&self.reset_address(Some(("step", "done")))))
+            }
+        }
+    }
+
+    async fn work_on_link(
+        &self,
+        sealed: &str,
+        password: Secret,
+    ) -> Result<Option<Result<(), &'static str>>, Problem> {
+        let Some(link) = self.link(sealed).map(Arc::new) else { return Ok(None) };
+        let Some(work) = self.provider().begin_reset(&self.visit, &link, password).await? else {
+            return Ok(None);
+        };
+        let worked = self.app.pool.run(None, work).await?;
+        self.provider().end_reset(&self.visit, &link, worked).await
+    }
+}

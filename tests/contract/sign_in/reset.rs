@@ -1,0 +1,305 @@
+//! A forgotten password: a link by mail, and the page that it opens.
+
+use std::time::Duration;
+
+use chancery_record::Value as Bound;
+use chancery_testkit::{Client, Database, Engine, Process, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    CALLBACK, Home, PASSWORD,
+    browser::{Browser, Page},
+    change, first, parameter, relate, tenant_option,
+};
+use crate::{
+    id,
+    signing::{mails, set, set_mail_server, texts},
+};
+
+const NEW: &str = "five quiet brown owls";
+const MINUTE: i64 = 60_000;
+
+/// A home whose store sends mail.
+async fn home(world: &World) -> Home {
+    set_mail_server(&world.admin).await;
+    Home::new(world).await
+}
+
+/// The address of the page where a password is forgotten.
+fn page_of(tenant: &str) -> String {
+    format!("/t/{tenant}/password/reset")
+}
+
+/// The address of the sign-in page's link.
+fn reset_url(page: &Page) -> Option<String> {
+    let (before, _) = page.html.split_once("\">Forgot your password?</a>")?;
+    Some(before.rsplit('"').next().unwrap().replace("&amp;", "&"))
+}
+
+/// Asks for a link of this name.
+async fn ask(browser: &mut Browser, page: &Page, name: &str) -> Page {
+    let csrf = page.field("csrf");
+    browser.post(&page.action(), &[("csrf", &csrf), ("username", name)], &[]).await
+}
+
+/// Waits until so many mails wait to be sent.
+async fn wait_for(world: &World, count: usize) -> Vec<Value> {
+    for _ in 0..200 {
+        let found = mails(world).await;
+        if found.len() >= count {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("there are not {count} mails");
+}
+
+/// As if this many milliseconds had passed since mails were sent.
+async fn age(world: &World, milliseconds: i64) {
+    let text = "UPDATE password_reset_mail SET sent_on = sent_on - ?1";
+    world.sql(vec![(text, vec![Bound::Int(milliseconds)])]).await;
+}
+
+/// The link in a mail, at this server.
+fn link(world: &World, mail: &Value) -> String {
+    mail["link"].as_str().unwrap().strip_prefix(&world.base).unwrap().to_owned()
+}
+
+/// The link that Ann is mailed.
+async fn anns(world: &World, home: &Home) -> String {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&page_of(&home.tenant)).await;
+    let before = mails(world).await.len();
+    ask(&mut browser, &page, "ann").await;
+    link(world, wait_for(world, before + 1).await.last().unwrap())
+}
+
+/// Types a new password on the page of a link.
+async fn choose(browser: &mut Browser, page: &Page, [new, repeated]: [&str; 2]) -> Page {
+    let csrf = page.field("csrf");
+    let typed = [("csrf", csrf.as_str()), ("new_password", new), ("repeated_password", repeated)];
+    browser.post(&page.action(), &typed, &[]).await
+}
+
+on_both_engines! {
+    /// Section 12: from the sign-in page to a new password, and back; nobody is signed in by it.
+    async fn a_forgotten_password_is_set_anew(world: World) {
+        let home = home(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let forgotten = reset_url(&page).unwrap_or_else(|| panic!("no link: {}", page.html));
+        let request = browser.open(&forgotten).await;
+        assert!(request.html.contains("Reset your password") && request.html.contains("Back to sign-in"), "{}", request.html);
+        let sent = ask(&mut browser, &request, "ANN").await;
+        assert!(sent.html.contains("Look into your mail"), "{}", sent.html);
+        let mail = wait_for(&world, 1).await.pop().unwrap();
+        assert_eq!((&mail["recipient"], &mail["token"]), (&json!("ann@example.com"), &Value::Null));
+        let link = link(&world, &mail);
+        assert!(link.starts_with(&page_of(&home.tenant)), "{link}");
+        let set = browser.open(&link).await;
+        assert!(set.html.contains("Choose a new password") && set.html.contains("<strong>ann</strong>"), "{}", set.html);
+        assert!(set.html.contains("at least") && set.answer.header("referrer-policy") == Some("no-referrer"));
+        let done = choose(&mut browser, &set, [NEW, NEW]).await;
+        assert!(done.html.contains("Your password is changed") && done.html.contains("Go to sign-in"), "{}", done.html);
+        assert!(!done.address.contains("token") && browser.cookies.keys().all(|name| !name.ends_with("session")));
+        let entry = world.audit(1).await[0].clone();
+        assert_eq!((&entry["user"], &entry["area"]), (&home.user["id"], &json!("User")));
+        // back in the flow the new password is good, and the old one is not
+        let (before, _) = done.html.split_once("\">Go to sign-in</a>").unwrap();
+        let page = browser.open(&before.rsplit('"').next().unwrap().replace("&amp;", "&")).await;
+        let answer = browser.sign_in(&page, "ann", NEW).await;
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+        let mut other = Browser::new(&world);
+        let page = other.open(&home.request(&[])).await;
+        assert!(other.type_password(&page, "ann", PASSWORD).await.html.contains("is not right"));
+        // the link is used
+        let over = browser.open(&link).await;
+        assert!(over.html.contains("has expired or was used") && !over.address.contains("token"), "{}", over.html);
+    }
+
+    /// Known and unknown names are answered alike, and one mail goes in five minutes.
+    async fn no_answer_tells_a_name(world: World) {
+        let home = home(&world).await;
+        let bob = json!({ "loginName": "bob", "emailAddress": "bob@example.com" });
+        world.admin.post(&world.path("/User"), bob).await.expect(201);
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&page_of(&home.tenant)).await;
+        let mut answers = Vec::new();
+        for name in ["nobody", "ann", "ann", &"n".repeat(2_000)] {
+            let sent = ask(&mut browser, &page, name).await;
+            // before it there is no more than the nonce that differs
+            let shown = sent.html.split_once("<main").unwrap().1.to_owned();
+            answers.push((sent.status, sent.address, shown));
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+        ask(&mut browser, &page, "bob").await;
+        let to: Vec<Value> = wait_for(&world, 2).await.iter().map(|mail| mail["recipient"].clone()).collect();
+        assert_eq!(to, [json!("ann@example.com"), json!("bob@example.com")]);
+        age(&world, 4 * MINUTE).await;
+        ask(&mut browser, &page, "ann").await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(mails(&world).await.len(), 2, "not yet");
+        age(&world, MINUTE).await;
+        ask(&mut browser, &page, "ann").await;
+        wait_for(&world, 3).await;
+        // nothing but an attempt at nobody is written of strangers, and the user is as before
+        let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+        assert_eq!(user["failedUserLoginAttempts"], json!(0));
+        assert!(!texts(&world, "SELECT CAST(slot AS TEXT) FROM attempt_at_nobody").await.is_empty());
+        let missing = ask(&mut browser, &page, " ").await;
+        assert!(missing.html.contains("Enter your user name") && missing.html.contains("aria-invalid"), "{}", missing.html);
+    }
+
+    /// Who may not sign in is mailed nothing: no administrator's decision is undone by a link.
+    async fn who_may_not_sign_in_is_mailed_nothing(world: World) {
+        let home = home(&world).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let link = anns(&world, &home).await;
+        age(&world, 5 * MINUTE).await;
+        world.admin.post(&format!("{path}/state"), json!({ "isUserActive": false })).await.expect(200);
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&page_of(&home.tenant)).await;
+        ask(&mut browser, &page, "ann").await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(mails(&world).await.len(), 1);
+        assert!(browser.open(&link).await.html.contains("has expired or was used"));
+        world.admin.post(&format!("{path}/state"), json!({ "isUserActive": true })).await.expect(200);
+        set(&world.admin, "IsDatabaseReadOnlyMode", "true").await;
+        assert!(browser.open(&link).await.html.contains("has expired or was used"));
+        let page = browser.open(&home.request(&[])).await;
+        assert!(reset_url(&page).is_none(), "nothing can be reset");
+    }
+
+    /// What is wrong with the new password is told at its field, and the link stays good.
+    async fn a_bad_password_is_told_at_its_field(world: World) {
+        let home = home(&world).await;
+        set(&world.admin, "PasswordHistoryCount", "2").await;
+        let mut browser = Browser::new(&world);
+        let mut page = browser.open(&anns(&world, &home).await).await;
+        for (typed, text) in [
+            (["", ""], "Enter your password."),
+            ([NEW, "another one"], "The two entries differ."),
+            (["password1", "password1"], "is easy to guess"),
+            (["short", "short"], "does not meet the rules"),
+            ([PASSWORD, PASSWORD], "used this password before"),
+        ] {
+            page = choose(&mut browser, &page, typed).await;
+            assert!(page.html.contains(text) && page.html.contains("aria-invalid"), "{typed:?} {}", page.html);
+        }
+        let done = choose(&mut browser, &page, [NEW, NEW]).await;
+        assert!(done.html.contains("Your password is changed") && !done.html.contains("Go to sign-in"), "{}", done.html);
+        let again = choose(&mut browser, &page, ["six loud white swans", "six loud white swans"]).await;
+        assert!(again.html.contains("has expired or was used"), "{}", again.html);
+    }
+
+    /// A link that is over, or of another tenant, opens nothing; a form of another site's does nothing.
+    async fn a_link_is_good_here_and_now(world: World) {
+        let home = home(&world).await;
+        let instance = first(&world, "/IdpInstance").await;
+        let tenant = first(&world, "/Tenant").await;
+        let other = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": tenant["subscriptionId"] })).await;
+        relate(&world, &format!("/Tenant/{}/idpinstances", id(&other)), &[id(&instance)]).await;
+        let link = anns(&world, &home).await;
+        let mut browser = Browser::new(&world);
+        let elsewhere = browser.open(&link.replace(&home.tenant, id(&other))).await;
+        assert!(elsewhere.html.contains("has expired or was used"), "{}", elsewhere.html);
+        let page = browser.open(&link).await;
+        let csrf = page.field("csrf");
+        let typed = [("csrf", csrf.as_str()), ("new_password", NEW), ("repeated_password", NEW)];
+        let foreign = browser.post(&page.action(), &typed, &[("sec-fetch-site", "cross-site")]).await;
+        let forged = browser.post(&page.action(), &[("csrf", "AAAA"), typed[1], typed[2]], &[]).await;
+        assert_eq!((foreign.status, forged.status), (403, 403));
+        let stolen = Browser::new(&world).post(&page.action(), &typed, &[]).await;
+        assert_eq!(stolen.status, 403, "another browser's");
+        world.sql(vec![("UPDATE password_reset SET expires_on = 1", vec![])]).await;
+        let late = browser.post(&page.action(), &typed, &[]).await;
+        assert!(late.html.contains("has expired or was used"), "{}", late.html);
+        for bad in ["", "AAAA", "%00"] {
+            let page = browser.open(&format!("{}?token={bad}", page_of(&home.tenant))).await;
+            assert!(page.html.contains("has expired or was used"), "{bad} {}", page.html);
+        }
+    }
+
+    /// A tenant may do without; so does the installation's issuer, which is no tenant's.
+    async fn a_tenant_may_do_without(world: World) {
+        let home = home(&world).await;
+        let link = anns(&world, &home).await;
+        let mut browser = Browser::new(&world);
+        assert_eq!(browser.open("/password/reset").await.status, 404);
+        tenant_option(&world, &home, "PasswordResetEnabled", "false").await;
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.html.contains("current-password") && reset_url(&page).is_none(), "{}", page.html);
+        for address in [&page_of(&home.tenant), &link] {
+            assert_eq!(browser.open(address).await.status, 404);
+        }
+        tenant_option(&world, &home, "PasswordResetEnabled", "true").await;
+        set(&world.admin, "MailServerConfig", "").await;
+        let page = browser.open(&home.request(&[])).await;
+        assert!(reset_url(&page).is_none(), "the store cannot send mail");
+    }
+
+    /// Section 13: all sessions and grants end, also those for when the person is away.
+    async fn a_reset_signs_out_everywhere(world: World) {
+        let home = home(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let mut elsewhere = Browser::new(&world);
+        let page = elsewhere.open(&anns(&world, &home).await).await;
+        choose(&mut elsewhere, &page, [NEW, NEW]).await;
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let refused = home.refresh_at(&world.anonymous, tokens["refresh_token"].as_str().unwrap()).await;
+        assert_eq!(refused.is(400).json()["error"], json!("invalid_grant"));
+    }
+
+    /// The link goes by the store's template where it has one; and a flow looks at its own stores alone.
+    async fn the_template_and_the_stores_of_the_flow(world: World) {
+        let home = home(&world).await;
+        set(&world.admin, "PasswordResetUrlTemplate", "https://people.example/new?u={loginName}&t={token}").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&page_of(&home.tenant)).await;
+        ask(&mut browser, &page, "ann").await;
+        let mail = wait_for(&world, 1).await.pop().unwrap();
+        assert!(mail["link"].as_str().unwrap().starts_with("https://people.example/new?u=ann&t="), "{mail}");
+        // a store of the tenant that the app does not offer
+        let other = home_without_stores(&world, &home).await;
+        let page = browser.open(&other).await;
+        assert!(reset_url(&page).is_none(), "{}", page.html);
+    }
+}
+
+/// An authorization request of an app in the same tenant that offers no store.
+async fn home_without_stores(world: &World, home: &Home) -> String {
+    let app = world.make("ClientApp", json!({ "name": "Bare" })).await;
+    let tenants: [&str; 1] = [&home.tenant];
+    relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &tenants).await;
+    let uri = json!({ "clientAppId": app["id"], "uri": CALLBACK, "redirectUriType": "Login" });
+    world.make("ClientAppRedirectUri", uri).await;
+    change(world, &format!("/ClientApp/{}", id(&app)), json!({ "enabled": true })).await;
+    home.request(&[("client_id", id(&app))])
+}
+
+/// Requests for links, right or wrong, and wrong links count in the limits of the address.
+#[tokio::test]
+async fn requests_and_wrong_links_are_limited() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "12")]).await;
+    let tenant = server.admin.get("/api/management/v2/Tenant").await.is(200).json()[0].clone();
+    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+    let page = browser.open(&page_of(id(&tenant))).await;
+    let limited = |page: Page| {
+        assert!(page.status == 429 && page.html.contains("Too many"), "{}", page.html);
+        assert!(page.answer.header("retry-after").is_some());
+    };
+    for _ in 0..12 {
+        assert_eq!(ask(&mut browser, &page, "nobody").await.status, 200);
+    }
+    limited(ask(&mut browser, &page, "nobody").await);
+    for _ in 0..4 {
+        assert_eq!(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await.status, 200);
+    }
+    limited(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await);
+}

@@ -69,17 +69,19 @@ pub struct PostBody {
     pub text: String,
     /// By what this server proves who it is (RFC 6750).
     pub bearer: Option<Secret>,
+    /// Whether the answer's body is read also where it refuses.
+    pub reads_refusals: bool,
 }
 
 impl PostBody {
     /// A form.
     pub const fn form(text: String) -> Self {
-        Self { media_type: "application/x-www-form-urlencoded", text, bearer: None }
+        Self { media_type: "application/x-www-form-urlencoded", text, bearer: None, reads_refusals: false }
     }
 
     /// JSON.
     pub const fn json(text: String) -> Self {
-        Self { media_type: "application/json", text, bearer: None }
+        Self { media_type: "application/json", text, bearer: None, reads_refusals: false }
     }
 }
 
@@ -89,6 +91,21 @@ impl PostBody {
 /// [`Failure`]
 pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
     request(url, Some(body), limits, policy).await.map(|(status, _)| status.as_u16())
+}
+
+/// Posts a form to a URL; the answer's status and body, also where it refuses.
+///
+/// # Errors
+/// [`Failure`]
+pub async fn exchange(
+    url: &str,
+    form: String,
+    limits: Limits,
+    policy: &Policy,
+) -> Result<(u16, Vec<u8>), Failure> {
+    let body = PostBody { reads_refusals: true, ..PostBody::form(form) };
+    let answer = request(url, Some(body), limits, policy).await?;
+    Ok((answer.0.as_u16(), answer.1))
 }
 
 async fn request(
@@ -112,12 +129,13 @@ async fn request(
     let time = Duration::from_secs(limits.seconds);
     let fetching = async {
         let tcp = connect(&addresses(&url, is_plain, policy).await?, time).await?;
-        if is_plain {
-            ask(tcp, &url, body, limits.bytes).await
+        let stream: Box<dyn Stream> = if is_plain {
+            Box::new(tcp)
         } else {
             let host = url.host().ok_or(Failure::Url)?;
-            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, body, limits.bytes).await
-        }
+            Box::new(tls::secure(tcp, &host, &policy.roots).await?)
+        };
+        ask(stream, &url, body, limits.bytes).await
     };
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
 }
@@ -166,16 +184,19 @@ async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, 
     Err(Failure::Connect)
 }
 
-async fn ask<S>(
-    stream: S,
+/// A connection with or without TLS: of one type, so that the code of the protocol is there once.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+async fn ask(
+    stream: Box<dyn Stream>,
     url: &Url,
     body: Option<PostBody>,
     limit: usize,
-) -> Result<(StatusCode, Vec<u8>), Failure>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+) -> Result<(StatusCode, Vec<u8>), Failure> {
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
+    let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
     let mut text = String::new();
     if let Some(body) = body {
         request = request.method(Method::POST).header(CONTENT_TYPE, body.media_type);
@@ -203,7 +224,7 @@ where
     driving.spawn(connection);
     let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
     let status = answer.status();
-    if !status.is_success() {
+    if !status.is_success() && !reads_refusals {
         return Ok((status, Vec::new()));
     }
     // a declared length is refused before the body is fetched

@@ -4,7 +4,7 @@
 
 mod test_server;
 
-use chancery_fetch::{Failure, Limits, Networks, Policy, get};
+use chancery_fetch::{Failure, Limits, Networks, Policy, PostBody, exchange, get, post};
 use test_server::TestServer;
 
 const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
@@ -90,6 +90,21 @@ async fn only_200_is_taken_and_no_redirect_is_followed() {
         let other = answer(&format!("{status} Other\r\nContent-Length: 0"), "");
         assert_eq!(from(&other, LIMITS).await, Err(Failure::Status(status)));
     }
+}
+
+/// A refusal is read only where that is asked for, and within the same bounds.
+#[tokio::test]
+async fn what_an_endpoint_refuses_is_read() {
+    let refused = answer("400 Bad Request\r\nContent-Length: 2", "no");
+    let server = TestServer::plain(refused.as_bytes()).await;
+    let form = || "a=b".to_owned();
+    let told = exchange(&server.url("/token"), form(), LIMITS, &plain()).await.unwrap();
+    assert_eq!(told, (400, b"no".to_vec()));
+    assert!(server.requests()[0].starts_with("POST /token "), "{:?}", server.requests());
+    assert_eq!(post(&server.url("/"), PostBody::form(form()), LIMITS, &plain()).await, Ok(400));
+    let large = answer("400 Bad Request\r\nContent-Length: 1001", "");
+    let server = TestServer::plain(large.as_bytes()).await;
+    assert_eq!(exchange(&server.url("/"), form(), LIMITS, &plain()).await, Err(Failure::TooLarge));
 }
 
 #[tokio::test]

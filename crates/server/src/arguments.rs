@@ -5,7 +5,10 @@ use std::{fmt, fs, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
-use crate::{AuditCommand, ConfigError};
+use crate::{
+    AuditCommand, ConfigError,
+    login::{LOGIN_HELP, Login, TOKEN_HELP},
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -22,6 +25,9 @@ Examples:
   chancery audit export --store default --output trail.jsonl
   chancery audit verify trail.jsonl --keys audit-keys.json
       Proves that an audit trail is whole; chancery audit verify --help says how.
+  chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
+  curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
+      Administers with one's own roles; chancery login --help says what the client app needs.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
 A flag beats the environment, the environment beats the file.";
@@ -63,6 +69,14 @@ pub enum Command {
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Signs a person in to a server, for scripts: prints an address and a code, and keeps the tokens.
+    #[command(after_help = LOGIN_HELP)]
+    Login(Login),
+    /// Prints a valid access token of the login.
+    #[command(after_help = TOKEN_HELP)]
+    Token,
+    /// Ends the login: its tokens are revoked and removed.
+    Logout,
     /// Prints the version.
     Version,
 }

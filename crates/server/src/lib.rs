@@ -7,6 +7,7 @@ mod end;
 mod first_start;
 mod jobs;
 mod log;
+mod login;
 mod recover;
 mod reload;
 mod rows;
@@ -28,5 +29,6 @@ pub use jobs::{
     trust::refresh_due,
 };
 pub use log::Log;
+pub use login::{Login, log_out, print_token};
 pub use reload::Reload;
 pub use start::{Server, StartError, figures, own_context, recover_root, services};

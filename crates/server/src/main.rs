@@ -7,7 +7,8 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, exit_on_panic, recover_root,
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, exit_on_panic, log_out, print_token,
+    recover_root,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
+        Some(Command::Login(login)) => return told(login.run()),
+        Some(Command::Token) => return told(print_token()),
+        Some(Command::Logout) => return told(log_out()),
         _ => {}
     }
     let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
@@ -45,6 +49,17 @@ fn main() -> ExitCode {
         Err(error) => {
             let _ = writeln!(stderr(), "chancery: {error}");
             let _ = writeln!(stderr(), "chancery --help explains every option.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a command comes to that needs no configuration of a server.
+fn told(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(stderr(), "chancery: {error}");
             ExitCode::FAILURE
         }
     }

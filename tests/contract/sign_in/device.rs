@@ -39,7 +39,7 @@ async fn poll(world: &World, home: &Home, device: &Value) -> Answer {
     send(world, home, "/connect/token", &grant).await
 }
 
-async fn submit(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
+pub async fn submit(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
     let csrf = page.field("csrf");
     let all: Vec<(&str, &str)> =
         [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();

@@ -1,0 +1,182 @@
+//! `chancery login`, `token` and `logout`: a person's own tokens for scripts, by the device grant (RFC 8628).
+
+mod kept;
+mod remote;
+
+use std::{
+    io::{Write as _, stdout},
+    pin::Pin,
+    time::Duration,
+};
+
+use chancery_resource::MANAGEMENT_AUDIENCE;
+use chancery_web::now;
+use clap::Args;
+use serde_json::Value;
+
+use self::{
+    kept::{Kept, Place},
+    remote::{Endpoints, Refusal, Remote, plain},
+};
+
+/// The grant type of devices.
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// How long to wait between two questions where the server does not say, in seconds.
+const INTERVAL: i64 = 5;
+/// A token that is over in so many milliseconds is not handed out any more.
+const MARGIN: i64 = 30_000;
+
+/// What `chancery login --help` says besides the options.
+pub const LOGIN_HELP: &str = "\
+Prints an address and a code. Open the address in any browser, sign in, compare the code and let the
+device in; then chancery token prints access tokens with the roles that are assigned to you. The tokens
+are kept in $XDG_CONFIG_HOME/chancery/login.json or ~/.config/chancery/login.json, readable by you alone,
+until chancery logout. One login is kept: another one takes its place.
+
+The client app must be public (isPublic), let devices in (allowDeviceAuthorizationGrant), be assigned to
+your tenant and your identity provider instance, and have the resource among its own; only a SystemAdmin
+gives it one of the platform's, PlatformManagementService or PlatformUserStoreService. The server's
+certificate must be trusted by this machine; SSL_CERT_FILE names further roots.
+
+Examples:
+  chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
+  curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
+  chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91 \\
+    --resource PlatformUserStoreService";
+
+/// What `chancery token --help` says.
+pub const TOKEN_HELP: &str = "\
+Prints nothing but the token of chancery login, and gets another one first where it is over.
+
+Example:
+  curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant";
+
+/// Where a person signs in, and for what.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The server's public URL, or a tenant's issuer: https://id.example.com/t/TENANT
+    #[arg(value_name = "URL")]
+    server: String,
+    /// The id of the client app to sign in to
+    #[arg(long, value_name = "ID")]
+    client: String,
+    /// What the tokens are for: a resource of the client app's
+    #[arg(long, value_name = "NAME", default_value = MANAGEMENT_AUDIENCE)]
+    resource: String,
+}
+
+/// Prints for people. A closed standard output is no error.
+macro_rules! say {
+    ($($words:tt)*) => {{ let _ = writeln!(stdout(), $($words)*); }};
+}
+
+/// Runs what calls a server. It is boxed, so that the runtime's code is there once.
+fn wait_for<'a>(working: impl Future<Output = Result<(), String>> + 'a) -> Result<(), String> {
+    let working: Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> = Box::pin(working);
+    tokio::runtime::Runtime::new().map_err(|error| error.to_string())?.block_on(working)
+}
+
+impl Login {
+    /// Signs a person in, and keeps the tokens.
+    ///
+    /// # Errors
+    /// Why the person is not signed in.
+    pub fn run(&self) -> Result<(), String> {
+        let place = Place::own()?;
+        wait_for(self.sign_in(&place))
+    }
+
+    async fn sign_in(&self, place: &Place) -> Result<(), String> {
+        let remote = Remote::default();
+        let endpoints = remote.discover(self.server.trim_end_matches('/')).await?;
+        let asked = [
+            ("client_id", self.client.as_str()),
+            ("scope", "offline_access"),
+            ("resource", self.resource.as_str()),
+        ];
+        let device = remote.ask(&endpoints.device, &asked).await.map_err(Refusal::told)?;
+        let text = |name: &str| device.get(name).and_then(Value::as_str).ok_or_else(|| lacks(name));
+        let code = text("device_code")?;
+        say!("Open   {}", plain(text("verification_uri")?));
+        say!("Code   {}", plain(text("user_code")?));
+        say!("Waiting until somebody signs in there and lets this device in.");
+        let number = |name: &str| device.get(name).and_then(Value::as_i64);
+        let end = now().0.saturating_add(number("expires_in").unwrap_or(0).saturating_mul(1000));
+        let interval = number("interval").unwrap_or(INTERVAL).max(1);
+        let given = self.poll(&remote, &endpoints, (code, interval, end)).await?;
+        let kept = Kept::of(&given, &self.client, endpoints, now())?;
+        // what is kept is replaced under the lock: another process may be refreshing it
+        let locked = place.lock()?;
+        let before = locked.read()?;
+        locked.write(&kept)?;
+        if let Some(before) = before {
+            // a login that is replaced is of no use to anybody; where it cannot be ended it ends by itself
+            let _ = before.revoke(&remote).await;
+        }
+        say!("Logged in. chancery token prints an access token; chancery logout ends this.");
+        Ok(())
+    }
+
+    /// Asks until the person has decided (RFC 8628, section 3.5).
+    async fn poll(
+        &self,
+        remote: &Remote,
+        endpoints: &Endpoints,
+        (code, mut interval, end): (&str, i64, i64),
+    ) -> Result<Value, String> {
+        let asked = [("grant_type", DEVICE_CODE), ("device_code", code), ("client_id", self.client.as_str())];
+        while now().0 < end {
+            tokio::time::sleep(Duration::from_secs(interval.unsigned_abs())).await;
+            match remote.ask(&endpoints.token, &asked).await {
+                Ok(given) => return Ok(given),
+                Err(refusal) => match refusal.code() {
+                    Some("authorization_pending") => {}
+                    // a server that cannot be reached now is asked less often, too
+                    Some("slow_down") | None => interval = interval.saturating_add(5),
+                    Some("access_denied") => return Err("the device was turned away".into()),
+                    _ => return Err(refusal.told()),
+                },
+            }
+        }
+        Err("nobody let this device in: log in again for another code".into())
+    }
+}
+
+/// Prints a valid access token.
+///
+/// # Errors
+/// Nobody is logged in, or the login is over.
+pub fn print_token() -> Result<(), String> {
+    let place = Place::own()?;
+    let locked = place.lock()?;
+    let mut kept = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
+    if kept.expires_on <= now().0.saturating_add(MARGIN) {
+        wait_for(kept.refresh(&Remote::default(), now()))?;
+        locked.write(&kept)?;
+    }
+    say!("{}", String::from_utf8_lossy(kept.access_token.expose()));
+    Ok(())
+}
+
+/// Ends the login, at the server and here.
+///
+/// # Errors
+/// The server cannot be told: then the tokens stay, so that it can be tried again.
+pub fn log_out() -> Result<(), String> {
+    let place = Place::own()?;
+    let locked = place.lock()?;
+    let Some(kept) = locked.read()? else {
+        say!("Nobody is logged in.");
+        return Ok(());
+    };
+    wait_for(kept.revoke(&Remote::default())).map_err(|why| {
+        format!("{why}; the tokens are still good: try again, or remove {}", place.file().display())
+    })?;
+    locked.remove()?;
+    say!("Logged out.");
+    Ok(())
+}
+
+fn lacks(name: &str) -> String {
+    format!("the server's answer lacks {name}")
+}

@@ -1,0 +1,120 @@
+//! The server as the commands see it: discovery, and forms that are answered by JSON.
+
+use chancery_fetch::{Failure, Limits, Networks, Policy, exchange, get};
+use form_urlencoded::Serializer;
+use serde_json::Value;
+
+use super::lacks;
+
+/// The bounds of each answer.
+const LIMITS: Limits = Limits { bytes: 64 * 1024, seconds: 30 };
+
+/// The endpoints of a server.
+pub struct Endpoints {
+    /// Where a device asks to be let in.
+    pub device: String,
+    /// Where tokens are made.
+    pub token: String,
+    /// Where tokens are ended.
+    pub revocation: String,
+}
+
+/// Why an endpoint gave nothing.
+pub enum Refusal {
+    /// It answered with an error of RFC 6749, section 5.2: its code and its text.
+    Answered(String, String),
+    /// It did not answer, or not so.
+    Failed(String),
+}
+
+impl Refusal {
+    /// The code of the error.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Answered(code, _) => Some(code),
+            Self::Failed(_) => None,
+        }
+    }
+
+    /// The refusal as people are told.
+    pub fn told(self) -> String {
+        match self {
+            Self::Answered(code, text) if text.is_empty() => format!("the server refused: {}", plain(&code)),
+            Self::Answered(code, text) => format!("the server refused: {} ({})", plain(&text), plain(&code)),
+            Self::Failed(why) => why,
+        }
+    }
+}
+
+/// A text of the server's as a terminal may show it: without what controls terminals.
+pub fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+/// Calls of a server that the person named: anywhere by https, on this machine without, too.
+pub struct Remote(Policy);
+
+impl Default for Remote {
+    fn default() -> Self {
+        Self(Policy { networks: Networks::all(), plain_loopback: true, roots: Vec::new() })
+    }
+}
+
+impl Remote {
+    /// Finds the endpoints of the issuer at a URL.
+    pub async fn discover(&self, url: &str) -> Result<Endpoints, String> {
+        let address = format!("{url}/.well-known/openid-configuration");
+        let document = get(&address, LIMITS, &self.0).await.map_err(|why| failed(&address, why))?;
+        let document: Value =
+            serde_json::from_slice(&document).map_err(|_| format!("{address}: the answer is no JSON"))?;
+        let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
+        if text("issuer").as_deref() != Some(url) {
+            let issuer = plain(&text("issuer").unwrap_or_default());
+            return Err(format!("{url} is not what the server calls itself: {issuer}"));
+        }
+        let endpoint = |name: &str| text(name).ok_or_else(|| lacks(name));
+        Ok(Endpoints {
+            device: endpoint("device_authorization_endpoint")?,
+            token: endpoint("token_endpoint")?,
+            revocation: endpoint("revocation_endpoint")?,
+        })
+    }
+
+    /// Posts a form to an endpoint, which answers with an object.
+    pub async fn ask(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<Value, Refusal> {
+        let (status, body) =
+            self.post(endpoint, form).await.map_err(|why| Refusal::Failed(failed(endpoint, why)))?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if status == 200 && body.is_object() {
+            return Ok(body);
+        }
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        Err(match text("error") {
+            Some(code) => Refusal::Answered(code, text("error_description").unwrap_or_default()),
+            None => Refusal::Failed(failed(endpoint, Failure::Status(status))),
+        })
+    }
+
+    /// Posts a form to an endpoint that answers with nothing but its status.
+    pub async fn tell(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(), String> {
+        match self.post(endpoint, form).await {
+            Ok((200, _)) => Ok(()),
+            Ok((status, _)) => Err(failed(endpoint, Failure::Status(status))),
+            Err(why) => Err(failed(endpoint, why)),
+        }
+    }
+
+    async fn post(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(u16, Vec<u8>), Failure> {
+        let form = Serializer::new(String::new()).extend_pairs(form).finish();
+        exchange(endpoint, form, LIMITS, &self.0).await
+    }
+}
+
+fn failed(address: &str, why: Failure) -> String {
+    let address = plain(address);
+    match why {
+        // any network is called, so that this is what remains
+        Failure::Address => format!("{address}: another machine is called by https:// alone"),
+        why => format!("{address}: {why}"),
+    }
+}

@@ -1,0 +1,157 @@
+//! `chancery login`, `token` and `logout`, against a server.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, device::submit};
+use crate::id;
+
+/// A person's own folder of configuration.
+struct Own(PathBuf);
+
+impl Own {
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(Process::program());
+        command.args(words).env("XDG_CONFIG_HOME", &self.0);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("chancery/login.json")
+    }
+
+    fn token(&self) -> String {
+        let output = self.run(&["token"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    }
+
+    /// As if the access token were over.
+    fn age(&self) {
+        let mut kept: Value = serde_json::from_slice(&fs::read(self.file()).unwrap()).unwrap();
+        kept["expires_on"] = json!(1);
+        fs::write(self.file(), kept.to_string()).unwrap();
+    }
+
+    /// Logs in, while the person decides in a browser; what the command printed and whether it succeeded.
+    async fn log_in(&self, server: &Process, words: &[&str], decision: &str) -> (String, bool) {
+        let words = [&["login", server.base.as_str()], words].concat();
+        let mut running = self.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+        let mut said = |name: &str| {
+            let line = lines.next().unwrap().unwrap();
+            line.strip_prefix(name).unwrap_or_else(|| panic!("{line}")).trim().to_owned()
+        };
+        let (address, code) = (said("Open"), said("Code"));
+        let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+        let page = browser.open(address.strip_prefix(&server.base).unwrap()).await;
+        let page = submit(&mut browser, &page, &[("user_code", &code)]).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        submit(&mut browser, &page, &[("decision", decision)]).await;
+        let output = running.wait_with_output().unwrap();
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        let told = String::from_utf8(output.stderr).unwrap();
+        (format!("{}\n{told}", rest.join("\n")), output.status.success())
+    }
+}
+
+fn is_private(path: &Path, mode: u32) -> bool {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777 == mode
+}
+
+/// A server with an app that devices are let into, which has the platform's resource.
+async fn server() -> (Database, Process, Home, Own) {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let members = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
+    let home = Home::made_by(&server.admin, members).await;
+    let resource = json!({ "clientAppId": home.app["id"], "key": "PlatformManagementService" });
+    server.admin.post(&format!("{BASE}/ClientAppResource"), resource).await.expect(201);
+    let own = Own(database.folder().join("own"));
+    (database, server, home, own)
+}
+
+/// From login to logout: the token is the person's at the services, is refreshed, and ends.
+#[tokio::test]
+async fn a_person_logs_in_at_a_terminal() {
+    let (_database, server, home, own) = server().await;
+    let nobody = own.run(&["token"]);
+    assert!(!nobody.status.success() && nobody.stdout.is_empty(), "{nobody:?}");
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("nobody is logged in"), "{nobody:?}");
+    let (said, is_in) = own.log_in(&server, &["--client", id(&home.app)], "allow").await;
+    assert!(is_in && said.contains("Logged in"), "{said}");
+    assert!(is_private(&own.file(), 0o600) && is_private(&own.0.join("chancery"), 0o700));
+    let ask = async |token: &str| {
+        let anonymous = Client::anonymous(&server.base);
+        anonymous.with_token(token).get(&format!("{BASE}/Tenant")).await.status
+    };
+    let first = own.token();
+    assert_eq!(ask(&first).await, 403, "known here, with no role yet");
+    assert_eq!(own.token(), first, "while it is good it stays");
+    // two at once get along: one of them refreshes
+    own.age();
+    let both = ["token"; 2].map(|word| own.command(&[word]).stdout(Stdio::piped()).spawn().unwrap());
+    let both = both.map(|running| running.wait_with_output().unwrap().stdout);
+    assert_eq!(both[0], both[1]);
+    let second = own.token();
+    assert_ne!(second, first);
+    assert_eq!(ask(&second).await, 403);
+    assert!(is_private(&own.file(), 0o600));
+    let out = own.run(&["logout"]);
+    assert!(out.status.success() && !own.file().exists(), "{out:?}");
+    assert_eq!(
+        (ask(&first).await, ask(&second).await),
+        (http::StatusCode::UNAUTHORIZED, http::StatusCode::UNAUTHORIZED)
+    );
+    assert!(own.run(&["logout"]).status.success() && !own.run(&["token"]).status.success());
+}
+
+/// A login that replaces another ends it; one that was turned away, or asks for too much, keeps what was there.
+#[tokio::test]
+async fn one_login_is_kept() {
+    let (_database, mut server, home, own) = server().await;
+    let client = id(&home.app);
+    assert!(own.log_in(&server, &["--client", client], "allow").await.1);
+    let first = own.token();
+    let (said, is_in) = own.log_in(&server, &["--client", client], "deny").await;
+    assert!(!is_in && said.contains("turned away"), "{said}");
+    assert_eq!(own.token(), first);
+    for (words, why) in [
+        (["login", server.base.as_str(), "--client", "nobody"], "the server refused"),
+        (["login", "http://192.0.2.1", "--client", client], "https://"),
+    ] {
+        let refused = own.run(&words);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && told.contains(why), "{told}");
+    }
+    let other = ["login", server.base.as_str(), "--client", client, "--resource", "nothing"];
+    assert!(String::from_utf8_lossy(&own.run(&other).stderr).contains("invalid_target"));
+    let (said, is_in) = own.log_in(&server, &["--client", client], "allow").await;
+    assert!(is_in, "{said}");
+    let bearer = Client::anonymous(&server.base).with_token(&first);
+    bearer.get(&format!("{BASE}/Tenant")).await.expect(401);
+    // a login that an administrator ended is over
+    for grant in server.admin.get(&format!("{BASE}/SignInGrant")).await.is(200).json().as_array().unwrap() {
+        server.admin.delete(&format!("{BASE}/SignInGrant/{}", id(grant))).await;
+    }
+    own.age();
+    let over = own.run(&["token"]);
+    assert!(String::from_utf8_lossy(&over.stderr).contains("the login is over"), "{over:?}");
+    // a server that is gone leaves the tokens where they are
+    server.kill();
+    let kept = own.run(&["logout"]);
+    let told = String::from_utf8_lossy(&kept.stderr);
+    assert!(!kept.status.success() && told.contains("login.json") && own.file().exists(), "{told}");
+}

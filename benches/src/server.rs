@@ -75,6 +75,7 @@ impl Recipe {
             // all load comes from one address; its proofs are counted as ever, but never too many
             .env("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "10000")
             .env("CHANCERY_PUBLIC_RATE_LIMIT", "1000000")
+            .env("CHANCERY_FAILED_SIGN_INS", "off")
             .env("CHANCERY_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(log);

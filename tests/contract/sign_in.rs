@@ -11,6 +11,7 @@ mod counted;
 mod device;
 mod fleet;
 mod killed;
+mod limits;
 mod login;
 mod new_password;
 mod once;

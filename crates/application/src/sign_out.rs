@@ -31,15 +31,16 @@ pub enum EndOf<'a> {
 }
 
 impl EndOf<'_> {
-    /// Adds the condition on the person of a row.
-    fn add_person(self, sql: &mut Sql) {
+    /// Adds the condition on the person of a row, whom a column names.
+    fn add_person(self, sql: &mut Sql, column: &str) {
+        sql.add(column);
         if let Self::Person(id) = self {
-            sql.add("person_id = ");
+            sql.add(" = ");
             sql.add_bound(id);
         }
         if let Self::StoreUsers { store, users } = self {
             sql.add(
-                "person_id IN (SELECT u.id FROM application_identity i JOIN application_user u \
+                " IN (SELECT u.id FROM application_identity i JOIN application_user u \
                  ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
             );
             sql.add_bound(store);
@@ -56,7 +57,7 @@ impl EndOf<'_> {
                 sql.add(by_id);
                 sql.add_bound(id);
             }
-            Self::Person(_) | Self::StoreUsers { .. } => self.add_person(sql),
+            Self::Person(_) | Self::StoreUsers { .. } => self.add_person(sql, "person_id"),
             Self::Access { client_app, person } => {
                 sql.add("client_app_id = ");
                 sql.add_bound(client_app);
@@ -90,8 +91,13 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
     if matches!(whose, EndOf::Person(_) | EndOf::StoreUsers { .. }) {
         // browsers are remembered by what was proven before
         let mut forgotten = Sql::new("WHERE ");
-        whose.add_person(&mut forgotten);
+        whose.add_person(&mut forgotten, "person_id");
         tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
+        let until = now.plus(LONGEST_FLOW_MS);
+        let mut cut = Sql { text: CUT.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
+        whose.add_person(&mut cut, "id");
+        cut.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
+        tx.queue(&StateTable::SignInCutoff.insert(&cut.text), cut.parameters)?;
     }
     let of_session = matches!(whose, EndOf::Session(_));
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
@@ -134,6 +140,11 @@ pub fn sign_out_user_by(
     let person = tx.one(text, &[store.into(), user.to_string().into()], |row| row.id(0))?;
     person.map_or(Ok(()), |person| sign_out_by(tx, (person, credential), now))
 }
+
+/// The most that a sign-in may take, in ms: an hour, of which half is for clocks that differ.
+const LONGEST_FLOW_MS: i64 = 3_600_000;
+/// What the people proved in sign-ins under way counts no longer.
+const CUT: &str = "(person_id, proven_until, expires_on) SELECT id, ?1, ?2 FROM application_user WHERE ";
 
 /// A client app is told once of a session, whatever it was granted in it.
 const TOLD: &str = "(id, client_app_id, issuing_tenant_id, person_id, session_id, queued_on, due_on, \

@@ -20,7 +20,12 @@ impl Networks {
 
     /// Whether an address may be connected to: it is of the public internet or of these networks.
     pub fn admit(&self, address: IpAddr) -> bool {
-        is_public(address) || self.0.iter().any(|network| network.holds(address.to_canonical()))
+        is_public(address) || self.holds(address)
+    }
+
+    /// Whether an address is of these networks.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.holds(address.to_canonical()))
     }
 }
 

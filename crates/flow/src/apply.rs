@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    Choice, Choices, Due, Event, FirstFactor, Flow, Identified, InstanceKind, Method, Proof, Proven, Refusal,
-    Step, Urgency, consent::may_grant, flow::Ending,
+    Action, Choice, Choices, Due, Event, FirstFactor, Flow, Identified, InstanceKind, Method, Proof, Proven,
+    Refusal, Step, Urgency, consent::may_grant, flow::Ending,
 };
 
 impl Due {
@@ -60,6 +60,10 @@ impl Due {
                 Event::OtherFactor(choice),
             ) => flow.choice = Some(offered::<Choice>(&choices.all, choice)?),
             (Step::Action(due), Event::ActionDone(action)) if due.action == action => {}
+            (Step::Action(due), Event::PasswordMade(proven)) if due.action == Action::Password => {
+                check_password(self.identified.as_ref(), &proven)?;
+                flow.proofs.push(Proof::new(proven, self.now));
+            }
             (Step::Action(due), Event::PutOff(action)) if due.action == action => {
                 if due.urgency == Urgency::Required {
                     return Err(Refusal::NotOffered);
@@ -109,6 +113,16 @@ fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), Refusal
             && matches!(instance.kind, InstanceKind::External { .. }) == is_external
     });
     if fits && proven.method.is_first() { Ok(()) } else { Err(Refusal::NotOffered) }
+}
+
+/// A password is made by whoever is signing in, where the first factor was proven.
+fn check_password(identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
+    let identified = identified.ok_or(Refusal::NotDue)?;
+    if proven.person != identified.person {
+        return Err(Refusal::OtherPerson);
+    }
+    let fits = proven.method == Method::Password && proven.instance == identified.instance;
+    if fits { Ok(()) } else { Err(Refusal::NotOffered) }
 }
 
 /// A second factor is one of the choices, proven by whoever is signing in.

@@ -27,6 +27,8 @@ pub enum Event {
     OtherFactor(Choice),
     /// What was due is done. It counts once the facts say so.
     ActionDone(Action),
+    /// The password that was due is made, and proven by that: what was proven before it may count no longer.
+    PasswordMade(Proven),
     /// What was offered is put off.
     PutOff(Action),
     /// Consent was given.

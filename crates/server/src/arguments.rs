@@ -125,6 +125,14 @@ pub struct Options {
     /// token endpoints, or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     pub public_rate_limit: Option<String>,
+    /// Failed proofs of people who sign in, a minute and address; a third for a name, ten times as many pages
+    /// for who is not signed in; or off [default: 60]
+    #[arg(long, global = true, env = "CHANCERY_FAILED_SIGN_INS", value_name = "NUMBER")]
+    pub failed_sign_ins: Option<String>,
+    /// Networks of proxies that say in X-Forwarded-For whom they speak for: 10.0.0.0/8,fd00::/8
+    /// [default: none; who connects is the caller]
+    #[arg(long, global = true, env = "CHANCERY_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    pub trusted_proxies: Option<String>,
     /// How long the server goes on serving after SIGTERM, in seconds, while it sends clients elsewhere
     /// and says so at /health/ready [default: 5]
     #[arg(long, global = true, env = "CHANCERY_DRAIN", value_name = "SECONDS")]

@@ -30,6 +30,10 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Requests a minute and address to public operations; `None` is no limit.
     pub public_rate_limit: Option<u32>,
+    /// Failed proofs of people a minute and address; `None` is no limit.
+    pub failed_sign_ins: Option<u32>,
+    /// The networks of proxies that say whom they speak for.
+    pub trusted_proxies: Networks,
     /// Limits on connections and bodies.
     pub limits: Limits,
     /// How long requests are still served after a signal to stop.
@@ -94,6 +98,21 @@ fn written(moment: Timestamp) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// A number a minute, or `off`; 60 where nothing is said.
+fn rate(name: &str, text: Option<&str>) -> Result<Option<u32>, ConfigError> {
+    match text {
+        None => Ok(Some(60)),
+        Some("off") => Ok(None),
+        Some(text) => text.parse().ok().filter(|limit| *limit > 0).map(Some).ok_or_else(|| {
+            ConfigError(format!("{name} is a number of requests a minute or off, not {text:?}"))
+        }),
+    }
+}
+
+fn networks(name: &str, text: Option<&str>) -> Result<Networks, ConfigError> {
+    text.unwrap_or_default().parse().map_err(|wrong: String| ConfigError(format!("{name}: {wrong}")))
+}
+
 /// Reads what is on or off; on where nothing is said.
 fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
     match given {
@@ -140,15 +159,8 @@ impl Config {
             options.disk_reserve,
         )?;
         let public_url = options.public_url.map(|url| public_url(&url)).transpose()?;
-        let public_rate_limit = match options.public_rate_limit.as_deref() {
-            None => Some(60),
-            Some("off") => None,
-            Some(text) => Some(text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| {
-                ConfigError(format!(
-                    "public_rate_limit is a number of requests a minute or off, not {text:?}"
-                ))
-            })?),
-        };
+        let public_rate_limit = rate("public_rate_limit", options.public_rate_limit.as_deref())?;
+        let failed_sign_ins = rate("failed_sign_ins", options.failed_sign_ins.as_deref())?;
         let drain = number("drain", options.drain, 5, 0..=600)?;
         let sign_in = switch("sign_in", options.sign_in.as_deref())?;
         let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
@@ -159,9 +171,8 @@ impl Config {
         if version_1_sunset.is_some_and(|sunset| sunset < version_1_deprecated) {
             return Err(ConfigError("version_1_sunset must not be before version_1_deprecated".into()));
         }
-        let private_destinations = options.private_destinations.as_deref().unwrap_or_default().parse();
-        let private_destinations = private_destinations
-            .map_err(|wrong: String| ConfigError(format!("private_destinations: {wrong}")))?;
+        let private_destinations = networks("private_destinations", options.private_destinations.as_deref())?;
+        let trusted_proxies = networks("trusted_proxies", options.trusted_proxies.as_deref())?;
         let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
         let mds_root = match (options.mds_root, options.mds_name) {
             (Some(root), Some(name)) => Some((root, name)),
@@ -207,6 +218,8 @@ impl Config {
             root_client_secret,
             metrics_listen,
             public_rate_limit,
+            failed_sign_ins,
+            trusted_proxies,
             limits,
             drain: Duration::from_secs(drain),
             sign_in,
@@ -242,8 +255,12 @@ impl Config {
         table.insert("master_key_file".into(), path(&self.master_key_file));
         table.insert("log".into(), text(&self.log));
         table.insert("access_log".into(), text(self.access_log.name()));
-        let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
-        table.insert("public_rate_limit".into(), text(&limit));
+        for (name, limit) in
+            [("public_rate_limit", self.public_rate_limit), ("failed_sign_ins", self.failed_sign_ins)]
+        {
+            let limit = limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
+            table.insert(name.into(), text(&limit));
+        }
         for (name, value) in [
             ("drain", self.drain.as_secs()),
             ("max_connections", self.limits.connections as u64),
@@ -273,8 +290,12 @@ impl Config {
         if let Some(program) = &self.reset_program {
             table.insert("reset_program".into(), path(program));
         }
-        if self.private_destinations != Networks::default() {
-            table.insert("private_destinations".into(), text(&self.private_destinations.to_string()));
+        for (name, networks) in
+            [("private_destinations", &self.private_destinations), ("trusted_proxies", &self.trusted_proxies)]
+        {
+            if *networks != Networks::default() {
+                table.insert(name.into(), text(&networks.to_string()));
+            }
         }
         if let Some(url) = &self.mds_url {
             table.insert("mds_url".into(), text(url));

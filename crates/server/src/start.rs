@@ -252,11 +252,16 @@ async fn assemble(
     let root_access = root_access
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
-    let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
+    let limits = Limits {
+        public_rate: config.public_rate_limit,
+        failed_sign_ins: config.failed_sign_ins,
+        ..config.limits
+    };
     let app = App::new(store, token_service, context, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;
+    app.trusted_proxies = config.trusted_proxies.clone();
     app.sign_in = SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr };
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;

@@ -110,7 +110,7 @@ impl KeptFlow {
     /// A page once more, with what is wrong.
     pub(crate) fn again(mut self, page: &'static str, code: &str, field: &str) -> Outcome {
         let errors = vec![(code.to_owned(), field.to_owned())];
-        self.mistake = Some(Mistake { username: String::new(), errors });
+        self.mistake = Some(Mistake { page: page.to_owned(), username: String::new(), errors });
         Outcome::GoTo(self.into(), page, None)
     }
 }

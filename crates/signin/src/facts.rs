@@ -49,7 +49,7 @@ impl Circumstances {
         let is_needed = asked.is_any || is_demanded;
         let held = looking.passkeys(tx, is_needed)?;
         let facts = PersonFacts {
-            refused: looking.refused(),
+            refused: looking.refused(tx)?,
             second_factors: looking.second_factors(tx, &asked, is_needed)?,
             passkey: held.filter(|held| held.usable > 0).map(|held| PasskeyFacts {
                 verifies_user: held.verifies_user,
@@ -94,9 +94,23 @@ impl Looking<'_> {
         self.identified.proofs.iter().any(|proof| is_such(proof.method))
     }
 
-    /// Whether the person is not admitted although the user of the store is. A temporary lock ends what is under way
+    /// Whether the person is not admitted although the user of the store is, and why. A temporary lock ends what is under way
     /// here, but no session, and it does not keep out who has a passkey, which cannot be guessed.
-    fn refused(&self) -> Option<NotAdmitted> {
+    fn refused(&self, tx: &mut Tx<'_>) -> Result<Option<NotAdmitted>, StoreError> {
+        if self.identified.is_proven_here && self.is_cut_off(tx)? {
+            return Ok(Some(NotAdmitted::Account));
+        }
+        Ok(self.refused_now())
+    }
+
+    /// Whether a password was set, or the person was shut out, since the first factor was proven.
+    fn is_cut_off(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+        let text = "SELECT proven_until FROM sign_in_cutoff WHERE person_id = ?1";
+        let until = tx.one(text, &[self.identified.person.into()], |row| row.int(0))?;
+        Ok(until.is_some_and(|until| self.identified.auth_time.0 < until))
+    }
+
+    fn refused_now(&self) -> Option<NotAdmitted> {
         let by_password = self.has_proof(|method| method == Method::Password);
         if by_password && self.admitted.password == PasswordDue::Over {
             return Some(NotAdmitted::PasswordExpired);

@@ -76,6 +76,8 @@ pub struct WaitingDevice {
 /// The name that was typed on a page, and what is wrong there.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Mistake {
+    /// The page: another one shows nothing of it.
+    pub page: String,
     /// The name.
     pub username: String,
     /// Codes of problems, each with its field.
@@ -126,6 +128,11 @@ impl KeptFlow {
         let flow = Flow::new(Request::new(self.flow.request().started));
         let kept = Self::new(self.issuing, self.application, parameters, flow);
         Self { id: self.id.clone(), has_ended: true, ..kept }
+    }
+
+    /// What was wrong on this page.
+    pub fn mistake_on(&self, page: &str) -> Option<&Mistake> {
+        self.mistake.as_ref().filter(|mistake| mistake.page == page)
     }
 
     /// The beginning of the client app's address, for who gets lost.

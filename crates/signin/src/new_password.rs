@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use chancery_flow::{Action, DueAction, Step};
+use chancery_flow::{Action, DueAction, Event, Identified, Method, Proven, Step};
 use chancery_record::Secret;
 use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
@@ -132,17 +132,17 @@ fn decide(
     verified: &VerifiedChange,
 ) -> Result<Changed, Problem> {
     let mut context = context_of_store(&completion.app, tx, store, completion.now)?;
+    let sessions = completion.sessions(tx)?;
+    let before = completion.examine(tx, &sessions)?;
     if let Some(present) = &verified.sign_in {
         let Some(user) = sign_in::decide(&context, tx, present)? else { return Ok(Changed::Refused) };
         context.actor = Some(user.id.0);
     } else {
         // there is no password to be proven: what was proven in this flow must still make one due
-        let sessions = completion.sessions(tx)?;
-        let examined = completion.examine(tx, &sessions)?;
-        if !is_due(&examined) || !examined.password.as_ref().is_some_and(|password| password.is_missing) {
-            return Ok(Changed::Done(Decided::GoOn(examined.due.flow().clone().into())));
+        if !is_due(&before) || !before.password.as_ref().is_some_and(|password| password.is_missing) {
+            return Ok(Changed::Done(Decided::GoOn(before.due.flow().clone().into())));
         }
-        context.actor = examined.admitted.as_ref().map(|admitted| admitted.user_id);
+        context.actor = before.admitted.as_ref().map(|admitted| admitted.user_id);
     }
     if let Err(fault) = change(&context, tx, verified)? {
         if let Some(present) = &verified.sign_in {
@@ -150,9 +150,16 @@ fn decide(
         }
         return Ok(Changed::Faulty(code_of(fault)));
     }
-    // the change ended all sessions: those of this browser are read after it
+    // the change ended all sessions, and what was proven before it counts no longer
     let sessions = completion.sessions(tx)?;
-    let examined = completion.examine(tx, &sessions)?;
+    let examined = match before.due.identified() {
+        Some(identified) => {
+            let Identified { person, instance, .. } = *identified;
+            let made = Proven { person, instance, method: Method::Password, credential: None };
+            completion.apply(tx, &sessions, before, Event::PasswordMade(made))?
+        }
+        None => completion.examine(tx, &sessions)?,
+    };
     let decided = completion.sign_in(&context, tx, &sessions, &examined, None)?;
     Ok(Changed::Done(decided.unwrap_or_else(|| Decided::GoOn(examined.due.flow().clone().into()))))
 }
@@ -196,13 +203,13 @@ fn faults_of(typed: &NewPassword, has_none: bool) -> Vec<(String, String)> {
 
 /// The page once more, with what is wrong.
 fn again(mut kept: KeptFlow, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake { username: String::new(), errors });
+    kept.mistake = Some(Mistake { page: NEW_PASSWORD.to_owned(), username: String::new(), errors });
     Outcome::GoTo(kept.into(), NEW_PASSWORD, None)
 }
 
 /// What the page shows.
 pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
-    let errors = kept.mistake.as_ref().map(Mistake::told);
+    let errors = kept.mistake_on(NEW_PASSWORD).map(Mistake::told);
     let Some(password) = &examined.password else { return json!({ "errors": errors.unwrap_or_default() }) };
     json!({
         "reason": match (password.is_missing, password.is_expired) {

@@ -125,7 +125,7 @@ pub fn page_for(
     let about =
         json!({ "name": application.name, "url": application.client_uri, "logo": application.logo_uri });
     members.insert("application".to_owned(), about);
-    if let (false, Some(mistake)) = (members.contains_key("errors"), &kept.mistake) {
+    if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
         members.insert("errors".to_owned(), mistake.told());
     }
     if let Step::FirstFactor(due) = examined.due.step() {
@@ -164,7 +164,7 @@ fn action_page(
 
 fn access_pass_context(kept: &KeptFlow) -> Value {
     let hint = kept.request().and_then(|(_, request)| request.login_hint);
-    match &kept.mistake {
+    match kept.mistake_on(ACCESS_PASS) {
         Some(mistake) => json!({ "username": mistake.username, "errors": mistake.told() }),
         None => json!({ "username": hint }),
     }
@@ -172,7 +172,7 @@ fn access_pass_context(kept: &KeptFlow) -> Value {
 
 fn password_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Value {
     let hint = kept.request().and_then(|(_, request)| request.login_hint);
-    let mistake = kept.mistake.as_ref();
+    let mistake = kept.mistake_on(PASSWORD);
     json!({
         "username": mistake.map(|mistake| mistake.username.clone()).or(hint),
         "remember": kept.keeps,

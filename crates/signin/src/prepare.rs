@@ -55,7 +55,7 @@ impl Provider<'_> {
                         ask(kept, &mut added, started.transpose()?);
                     }
                     Choice::Code { kind: CodeKind::Email | CodeKind::Sms, .. } => {
-                        added = self.code_page(visit, circumstances, examined, false).await?;
+                        added = self.code_page(visit, circumstances, examined).await?;
                     }
                     _ => {}
                 }
@@ -68,7 +68,7 @@ impl Provider<'_> {
                     kept.is_changed = true;
                 }
             }
-            (CONFIRM, _) => added = self.code_page(visit, circumstances, examined, false).await?,
+            (CONFIRM, _) => added = self.code_page(visit, circumstances, examined).await?,
             (PASSKEY, _) => {
                 let started = self.registration(visit, circumstances, examined).await?;
                 ask(kept, &mut added, started);
@@ -123,9 +123,8 @@ impl Provider<'_> {
         visit: &Visit,
         circumstances: &Circumstances,
         examined: &Examined,
-        again: bool,
     ) -> Result<Map<String, Value>, Problem> {
-        let (sent, problem) = self.send_code(visit, circumstances, examined, again).await?;
+        let (sent, problem) = self.send_code(visit, circumstances, examined, false).await?;
         let mut added = Map::new();
         if let Some((to, digits)) = sent {
             added.insert("destination".to_owned(), json!(to.masked()));

@@ -94,6 +94,8 @@ state_tables! {
     SecondFactor = "second_factor",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
+    /// Until when what people proved in sign-ins under way counts no longer.
+    SignInCutoff = "sign_in_cutoff",
     /// What client apps have of people who signed in.
     SignInGrant = "sign_in_grant",
     /// What came of attempts to sign in.

@@ -83,6 +83,8 @@ pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
         // all tests send from one address
         "--public-rate-limit",
         "off",
+        "--failed-sign-ins",
+        "off",
     ];
     let arguments = <Arguments as clap::Parser>::parse_from(words.into_iter().map(str::to_owned).chain(more));
     Config::read(&arguments).expect("the configuration is good")

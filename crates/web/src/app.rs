@@ -6,7 +6,7 @@ use std::{
 };
 
 use chancery_auth::{Rights, TokenService};
-use chancery_fetch::Policy;
+use chancery_fetch::{Networks, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{Applications, Provider, Questions, Told};
@@ -40,6 +40,8 @@ use crate::{
 pub struct Limits {
     /// Requests a minute and address to operations without a token; `None` is no limit.
     pub public_rate: Option<u32>,
+    /// Failed proofs of people a minute and address; `None` is no limit.
+    pub failed_sign_ins: Option<u32>,
     /// Bytes of a JSON body.
     pub body: usize,
     /// Bytes of the body of a batch.
@@ -60,6 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             public_rate: Some(60),
+            failed_sign_ins: Some(60),
             body: 10 << 20,
             batch_body: 64 << 20,
             connections: 10_000,
@@ -70,6 +73,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// How many pages an address is shown for each failed proof that it may make.
+const PAGES: u32 = 10;
 
 /// The application: everything that requests share.
 pub struct App {
@@ -89,6 +95,8 @@ pub struct App {
     pub(crate) questions: Questions,
     /// Whether people sign in here, and what they need at the services.
     pub sign_in: SignInSettings,
+    /// The networks of proxies that say whom they speak for.
+    pub trusted_proxies: Networks,
     /// The headers of deprecated operations.
     pub deprecation: Deprecation,
     /// Which answers are logged.
@@ -102,6 +110,10 @@ pub struct App {
     pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
     pub(crate) proof_limiter: ProofLimiter,
+    /// The same, of people on pages.
+    pub(crate) sign_in_limiter: ProofLimiter,
+    /// Pages for who is not signed in.
+    pub(crate) page_limiter: Limiter,
     /// Permits for requests for a link that resets a password, which are worked on after they are answered.
     pub(crate) resets: Arc<Semaphore>,
     /// Permits for reading larger bodies.
@@ -164,6 +176,8 @@ impl App {
             metrics: Metrics::new(services, figures, &connections),
             connections,
             proof_limiter: ProofLimiter::new(limits.public_rate),
+            sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
+            page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
             resets: Arc::new(Semaphore::new(RESETS)),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
@@ -178,6 +192,7 @@ impl App {
             limiter: Limiter::new(limits.public_rate),
             questions: Questions::default(),
             sign_in: SIGN_IN,
+            trusted_proxies: Networks::default(),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
             access_log: AccessLog::Off,
             dropped_lines: || 0,

@@ -25,6 +25,7 @@ mod openapi;
 mod pages;
 mod pool;
 mod proof_limiter;
+mod proxy;
 mod request;
 mod route;
 mod system;

@@ -25,6 +25,7 @@ use crate::{
     activity::MOMENT,
     connection::{builder, converse},
     connections::{Slot, Stage},
+    proxy::caller,
     trace::TraceId,
 };
 
@@ -190,6 +191,7 @@ impl Guest {
     {
         let (app, address, metrics_only) = (Arc::clone(&self.app), self.address, self.metrics_only);
         let answer = move |mut request: Request<Incoming>| {
+            let address = caller(address, request.headers(), &app.trusted_proxies);
             request.extensions_mut().insert(Peer { address, trace: OnceLock::new() });
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());

@@ -61,6 +61,18 @@ struct Line {
     purpose: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Proved {
+    method: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    grant: &'static str,
+    outcome: &'static str,
+}
+
 /// Label values that come from data, bounded in number: each is a time series that stays.
 struct Seen<T>(Mutex<HashSet<T>>);
 
@@ -131,6 +143,8 @@ pub struct Metrics {
     store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
     jobs: Family<Doing, Gauge>,
+    sign_ins: Family<Proved, Counter>,
+    tokens: Family<Asked, Counter>,
     /// The metrics that slices declared.
     pub figures: Arc<Figures>,
 }
@@ -186,11 +200,13 @@ impl Metrics {
             retries: Gauge::default(),
             store_shed: Gauge::default(),
             jobs: Family::default(),
+            sign_ins: Family::default(),
+            tokens: Family::default(),
             log_bytes: Gauge::default(),
             figures: Figures::new(figures, &mut registry),
             registry,
         };
-        metrics.with_store_figures().with_connection_figures(connections)
+        metrics.with_store_figures().with_connection_figures(connections).with_sign_in_figures()
     }
 
     fn with_connection_figures(mut self, connections: &Connections) -> Self {
@@ -203,6 +219,14 @@ impl Metrics {
         registry.register("shed", "Requests answered with 503", self.shed.count.clone());
         let about = "Lines of the log that could not be written";
         registry.register("log_dropped", about, self.log_dropped.clone());
+        self
+    }
+
+    fn with_sign_in_figures(mut self) -> Self {
+        let about = "What people proved on pages, or did there, by whether it was right";
+        self.registry.register("sign_ins", about, self.sign_ins.clone());
+        let about = "Requests for tokens, by whether they were granted, or why not";
+        self.registry.register("tokens", about, self.tokens.clone());
         self
     }
 
@@ -246,6 +270,16 @@ impl Metrics {
     /// Sets how much work of a purpose waits or runs.
     pub fn note_work(&self, purpose: &'static str, count: usize) {
         self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Records what came of an attempt on a page: right, wrong or limited.
+    pub fn note_sign_in(&self, method: &'static str, outcome: &'static str) {
+        self.sign_ins.get_or_create(&Proved { method, outcome }).inc();
+    }
+
+    /// Records what came of a request for tokens: granted, or an error of OAuth 2.0.
+    pub fn note_tokens(&self, grant: &'static str, outcome: &'static str) {
+        self.tokens.get_or_create(&Asked { grant, outcome }).inc();
     }
 
     /// Records that a background job succeeded.

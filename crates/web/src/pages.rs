@@ -124,6 +124,11 @@ pub async fn answer(
     if raw.len() > LONGEST_QUERY {
         return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")));
     }
+    if browser.visit.session.is_none()
+        && let Err(problem) = app.page_limiter.admit_address(address_of(parts), now)
+    {
+        return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))));
+    }
     match (route, form) {
         (SystemRoute::Authorize, _) => browser.authorize().await,
         (SystemRoute::EndSession, form) => browser.end_session(form).await,
@@ -133,6 +138,12 @@ pub async fn answer(
         (_, None) => browser.show(step).await,
         (_, Some(form)) => Box::pin(browser.post(step, form)).await,
     }
+}
+
+/// After how many seconds to try again, as a problem says.
+fn seconds_of(problem: &Problem) -> i64 {
+    let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
+    told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
 }
 
 async fn receive(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Parameters, Problem> {
@@ -270,7 +281,7 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
         let (address, now) = (address_of(self.parts), self.visit.now);
-        let attempt = match self.app.proof_limiter.admit(address, (DEVICE, true), now).await {
+        let attempt = match self.app.sign_in_limiter.admit(address, (DEVICE, true), now).await {
             Ok(attempt) => attempt,
             Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
         };
@@ -315,6 +326,8 @@ impl Browser<'_> {
         if done.is_last {
             self.cookies.forget_session();
         }
+        // what was proven in a sign-in under way would sign in whoever goes on with it
+        self.cookies.forget_flows();
         let mut response = match &done.back {
             Some(back) if !is_post && done.frames.is_empty() => see_other(back),
             _ => {

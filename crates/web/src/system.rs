@@ -478,16 +478,21 @@ impl SystemRoute {
                 Ok((app.provider(store).authorize_device(request).await?, None, 200))
             }
             _ => {
-                let granted = match request.one("grant_type") {
+                let (grant_type, granted) = match request.one("grant_type") {
                     Some(AUTHORIZATION_CODE) if app.sign_in.is_on => {
-                        app.provider(store).redeem(request).await?
+                        (AUTHORIZATION_CODE, app.provider(store).redeem(request).await)
                     }
-                    Some(REFRESH_TOKEN) if app.sign_in.is_on => app.provider(store).refresh(request).await?,
+                    Some(REFRESH_TOKEN) if app.sign_in.is_on => {
+                        (REFRESH_TOKEN, app.provider(store).refresh(request).await)
+                    }
                     Some(DEVICE_CODE) if app.sign_in.is_on => {
-                        app.provider(store).redeem_device(&app.questions, request).await?
+                        ("device_code", app.provider(store).redeem_device(&app.questions, request).await)
                     }
-                    _ => grant(store, token_service, rights, request).await?,
+                    _ => ("other", grant(store, token_service, rights, request).await),
                 };
+                let outcome = granted.as_ref().map_or_else(|refused| refused.error, |_| "granted");
+                app.metrics.note_tokens(grant_type, outcome);
+                let granted = granted?;
                 Ok((granted.body, granted.nonce, 200))
             }
         }

@@ -25,6 +25,7 @@ impl Fleet {
                 ("CHANCERY_PUBLIC_URL", world.base.as_str()),
                 // all tests send from one address
                 ("CHANCERY_PUBLIC_RATE_LIMIT", "off"),
+                ("CHANCERY_FAILED_SIGN_INS", "off"),
             ];
             Process::start_configured(&world.database, &environment)
         });

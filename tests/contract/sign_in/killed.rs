@@ -38,6 +38,7 @@ impl Server {
             ("CHANCERY_LISTEN", listen.as_str()),
             ("CHANCERY_PUBLIC_URL", PUBLIC_URL),
             ("CHANCERY_PUBLIC_RATE_LIMIT", "off"),
+            ("CHANCERY_FAILED_SIGN_INS", "off"),
             ("CHANCERY_ROOT_CLIENT_SECRET", SECRET),
         ];
         let process = Process::start_configured(database, &environment);

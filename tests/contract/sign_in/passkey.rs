@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Home,
+    Home, PASSWORD,
     browser::{Browser, Page},
     claims, first, link, parameter,
     second_factor::{ask_for, typed},
@@ -336,6 +336,48 @@ on_both_engines! {
         let page = browser.open(&home.request(&[])).await;
         let next = browser.submit(&page, &[("decision", "accept")]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+    }
+
+    /// A password that is set, or a lock, ends sign-ins under way: what was proven before counts no longer, even once the
+    /// lock is undone.
+    async fn what_was_proven_before_a_reset_counts_no_longer(world: World) {
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "TermsVersion", "2026-11").await;
+        let user = world.path(&format!("/User/{}", id(&home.user)));
+        let lock = async |is_locked: bool| {
+            world.admin.post(&format!("{user}/state"), json!({ "isUserLocked": is_locked })).await.expect(200);
+        };
+        for is_reset in [true, false] {
+            let (mut browser, page) = typed(&world, &home, &[]).await;
+            if is_reset {
+                let same = json!({ "newPassword": PASSWORD });
+                world.admin.post(&format!("{user}/password/reset"), same).await.expect(200);
+            } else {
+                lock(true).await;
+                lock(false).await;
+            }
+            let refused = browser.submit(&page, &[("decision", "accept")]).await;
+            assert!(refused.html.contains("You cannot sign in here"), "{}", refused.html);
+            assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+            // another try is a new proof
+            let page = browser.submit(&refused, &[("choice", "other")]).await;
+            let page = browser.type_password(&page, "ann", PASSWORD).await;
+            assert!(page.html.contains("2026-11"), "{}", page.html);
+        }
+    }
+
+    /// Who signs out leaves no other sign-in under way behind.
+    async fn signing_out_ends_what_is_under_way(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        tenant_option(&world, &home, "TermsVersion", "2026-11").await;
+        let page = browser.open(&home.request(&[("prompt", "login")])).await;
+        let under_way = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(under_way.html.contains("2026-11"), "{}", under_way.html);
+        let page = browser.open("/connect/endsession").await;
+        browser.submit(&page, &[("decision", "allow")]).await;
+        let over = browser.submit(&under_way, &[("decision", "accept")]).await;
+        assert_eq!(over.status, 400, "{}", over.html);
     }
 
     /// What was due and is no longer ends the flow with one click: nothing leads into the void.

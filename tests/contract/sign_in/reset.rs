@@ -286,7 +286,11 @@ async fn home_without_stores(world: &World, home: &Home) -> String {
 #[tokio::test]
 async fn requests_and_wrong_links_are_limited() {
     let database = Database::create(Engine::Sqlite);
-    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "12")]).await;
+    let server = Process::start(
+        &database,
+        &[("CHANCERY_PUBLIC_RATE_LIMIT", "12"), ("CHANCERY_FAILED_SIGN_INS", "12")],
+    )
+    .await;
     let tenant = server.admin.get("/api/management/v2/Tenant").await.is(200).json()[0].clone();
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&page_of(id(&tenant))).await;

@@ -255,6 +255,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         any_proven().prop_map(Event::FactorEnrolled),
         Just(Event::OtherFactor(Choice::Passkey)),
         action().prop_map(Event::ActionDone),
+        any_proven().prop_map(Event::PasswordMade),
         action().prop_map(Event::PutOff),
         subsequence(vec!["openid", "email", "profile"], 0..=3).prop_map(|words| granted(&words)),
     ]

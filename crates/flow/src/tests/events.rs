@@ -60,6 +60,7 @@ fn events() -> Vec<Event> {
         Event::FactorEnrolled(proven(ALICE, TOTP, Method::Totp)),
         Event::OtherFactor(Choice::Code { instance: TOTP, kind: crate::CodeKind::Totp }),
         Event::ActionDone(Action::Terms),
+        Event::PasswordMade(proven(ALICE, STORE, Method::Password)),
         Event::PutOff(Action::Terms),
         granting(&[]),
         Event::ConsentDenied,
@@ -148,6 +149,20 @@ fn what_is_required_is_not_put_off() {
     let due = world.due(&flow(), NOON);
     assert_eq!(due.apply(Event::PutOff(Action::Terms)), Err(Refusal::NotOffered));
     assert_eq!(due.apply(Event::ActionDone(Action::Email)), Err(Refusal::NotDue));
+}
+
+/// A password is made where one is due, by whoever signs in, and is proven by that.
+#[test]
+fn a_password_that_is_due_is_made() {
+    let mut world = world().with_alice();
+    world.person.due = vec![DueAction { action: Action::Password, urgency: Urgency::Required }];
+    let due = world.due(&flow(), NOON);
+    let made = |person, instance, method| due.apply(Event::PasswordMade(proven(person, instance, method)));
+    assert_eq!(made(BOB, STORE, Method::Password), Err(Refusal::OtherPerson));
+    assert_eq!(made(ALICE, PROVIDER, Method::Password), Err(Refusal::NotOffered));
+    assert_eq!(made(ALICE, STORE, Method::AccessPass), Err(Refusal::NotOffered));
+    let flow = made(ALICE, STORE, Method::Password).unwrap();
+    assert_eq!(flow.proofs().last().map(|proof| (proof.method, proof.at)), Some((Method::Password, NOON)));
 }
 
 #[test]

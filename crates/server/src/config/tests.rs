@@ -37,6 +37,8 @@ fn mistakes_name_the_option() {
         ("database_connections = 1", "database_connections"),
         ("database_insecure = 'yes'", "database_insecure"),
         ("public_rate_limit = '0'", "public_rate_limit"),
+        ("failed_sign_ins = 'few'", "failed_sign_ins"),
+        ("trusted_proxies = 'proxy.example'", "trusted_proxies"),
         ("tls_key = 'x'", "tls_certificate"),
         ("tls_client_ca = 'x'", "tls_certificate"),
         ("public_url = 'id.example.com'", "public_url"),

@@ -86,6 +86,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::OneTimeCode, "rid", MARGIN),
         (StateTable::OfferRest, "rid", MARGIN),
         (StateTable::RememberedDevice, "digest", MARGIN),
+        (StateTable::SignInCutoff, "person_id", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

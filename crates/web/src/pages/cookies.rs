@@ -105,6 +105,16 @@ impl Cookies {
         self.set(&format!("flow-{id}"), sealed, None);
     }
 
+    /// Removes all flows.
+    pub fn forget_flows(&mut self) {
+        let begin = format!("{}chancery-flow-", self.prefix);
+        let all: Vec<String> =
+            self.shown.iter().filter_map(|(name, _)| name.strip_prefix(&begin)).map(str::to_owned).collect();
+        for id in &all {
+            self.forget_flow(id);
+        }
+    }
+
     /// Removes a flow.
     pub fn forget_flow(&mut self, id: &str) {
         if is_id(id) {

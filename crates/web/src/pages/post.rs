@@ -65,23 +65,31 @@ impl Browser<'_> {
             ACCESS_PASS => {
                 let typed = PassTyped { username: form.name("username"), pass: form.secret("pass") };
                 let name = typed.username.clone();
-                self.attempt(&name, Box::pin(provider.use_access_pass(visit, kept, typed))).await
+                self.attempt((ACCESS_PASS, &name), Box::pin(provider.use_access_pass(visit, kept, typed)))
+                    .await
             }
             SECOND_FACTOR => match form.credential() {
                 Some(answer) => self.passkey(kept, (SECOND_FACTOR, answer)).await,
-                None => self.attempt(&about, Box::pin(self.confirm(kept, &form))).await,
+                None => self.attempt((SECOND_FACTOR, &about), Box::pin(self.confirm(kept, &form))).await,
             },
             ENROL => match form.field("choice") {
                 Some(_) => Box::pin(self.confirm(kept, &form)).await.map(|(outcome, _)| outcome),
-                None => self.attempt(&about, Box::pin(provider.enrol(visit, kept, form.text("code")))).await,
+                None => {
+                    self.attempt((ENROL, &about), Box::pin(provider.enrol(visit, kept, form.text("code"))))
+                        .await
+                }
             },
             RECOVERY => provider.recovery_codes_seen(visit, kept).await,
             PASSKEY => match form.credential() {
                 Some(answer) => self.passkey(kept, (PASSKEY, answer)).await,
-                None => self.attempt(&about, Box::pin(provider.act(visit, kept, act_of(step, &form)))).await,
+                None => {
+                    self.attempt((PASSKEY, &about), Box::pin(provider.act(visit, kept, act_of(step, &form))))
+                        .await
+                }
             },
             CONFIRM | TERMS => {
-                self.attempt(&about, Box::pin(provider.act(visit, kept, act_of(step, &form)))).await
+                self.attempt((CONFIRM, &about), Box::pin(provider.act(visit, kept, act_of(step, &form))))
+                    .await
             }
             DEVICE => {
                 let is_allowed = form.field("decision") == Some("allow");
@@ -101,13 +109,21 @@ impl Browser<'_> {
 
     /// Lets an attempt through within the limits of its address and of what it is about, and tells them whether it was
     /// right.
-    async fn attempt(&self, about: &str, proving: Proving<'_>) -> Result<Outcome, Problem> {
+    async fn attempt(
+        &self,
+        (method, about): (&'static str, &str),
+        proving: Proving<'_>,
+    ) -> Result<Outcome, Problem> {
         let (address, now) = (address_of(self.parts), self.visit.now);
-        let attempt = match self.app.proof_limiter.admit(address, (about, true), now).await {
+        let attempt = match self.app.sign_in_limiter.admit(address, (about, true), now).await {
             Ok(attempt) => attempt,
-            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
+            Err(seconds) => {
+                self.app.metrics.note_sign_in(method, "limited");
+                return Ok(Outcome::Error(PageError::too_many(seconds)));
+            }
         };
         let (outcome, is_right) = proving.await?;
+        self.app.metrics.note_sign_in(method, if is_right { "right" } else { "wrong" });
         if is_right {
             attempt.was_right();
         } else {
@@ -142,7 +158,7 @@ impl Browser<'_> {
                 }
             }
         });
-        self.attempt(&name, proving).await
+        self.attempt((PASSWORD, &name), proving).await
     }
 
     async fn change_password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
@@ -161,7 +177,7 @@ impl Browser<'_> {
                 }
             }
         });
-        self.attempt(&about, proving).await
+        self.attempt((NEW_PASSWORD, &about), proving).await
     }
 
     async fn passkey(&self, kept: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
@@ -175,7 +191,7 @@ impl Browser<'_> {
                 }
             }
         });
-        self.attempt(&about, proving).await
+        self.attempt((PASSKEY, &about), proving).await
     }
 }
 

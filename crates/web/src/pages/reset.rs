@@ -9,7 +9,7 @@ use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::{Browser, CSRF, Parameters, Shown, cookies, error_page, page, see_other, written};
+use super::{Browser, CSRF, Parameters, Shown, cookies, error_page, page, seconds_of, see_other, written};
 use crate::{answer::AnswerBody, app::address_of};
 
 /// What can be wrong on these pages, by the code that addresses name, and the field that it is about.
@@ -91,9 +91,7 @@ impl Browser<'_> {
         }
         let app = self.app;
         if let Err(problem) = app.admit_address(self.parts, self.visit.now) {
-            let seconds = problem.headers.iter().find(|(name, _)| *name == "retry-after");
-            let seconds = seconds.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1);
-            return error_page(&self, PageError::too_many(seconds));
+            return error_page(&self, PageError::too_many(seconds_of(&problem)));
         }
         let Ok(place_in_line) = Arc::clone(&app.resets).try_acquire_owned() else {
             return error_page(&self, PageError::BUSY);
@@ -114,7 +112,7 @@ impl Browser<'_> {
     /// The page of a link.
     async fn reset_by_link(self, sealed: &str) -> Result<Response<AnswerBody>, Problem> {
         let now = self.visit.now;
-        let attempt = match self.app.proof_limiter.admit(address_of(self.parts), (RESET, true), now).await {
+        let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
             Ok(attempt) => attempt,
             Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
         };
@@ -156,7 +154,7 @@ impl Browser<'_> {
             return again(code);
         }
         let now = self.visit.now;
-        let attempt = match self.app.proof_limiter.admit(address_of(self.parts), (RESET, true), now).await {
+        let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
             Ok(attempt) => attempt,
             Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
         };

@@ -15,12 +15,24 @@ CREATE UNIQUE INDEX second_factor__id ON second_factor (id);
 CREATE UNIQUE INDEX second_factor__person_id__mfa_instance_id ON second_factor (person_id, mfa_instance_id);
 CREATE INDEX second_factor__mfa_instance_id ON second_factor (mfa_instance_id);
 
--- Codes for who has no authenticator at hand. One that is used goes.
+-- Codes in place of an authenticator's, for who has it not at hand. One that is used goes, and all go with it.
 CREATE TABLE recovery_code (
     digest {bytes} NOT NULL PRIMARY KEY,
-    person_id {id} NOT NULL REFERENCES application_user (id) ON DELETE CASCADE
+    person_id {id} NOT NULL REFERENCES application_user (id) ON DELETE CASCADE,
+    second_factor_id {id} NOT NULL REFERENCES second_factor (id) ON DELETE CASCADE
 );
 CREATE INDEX recovery_code__person_id ON recovery_code (person_id);
+CREATE INDEX recovery_code__second_factor_id ON recovery_code (second_factor_id);
+
+-- Wrong codes of a person who knows the password: that right passwords clear what wrong ones counted must not give endless
+-- guesses at codes.
+CREATE TABLE attempt_guard (
+    person_id {id} NOT NULL PRIMARY KEY REFERENCES application_user (id) ON DELETE CASCADE,
+    failed {int} NOT NULL,
+    locked_until {time},
+    expires_on {time} NOT NULL
+);
+CREATE INDEX attempt_guard__expires_on ON attempt_guard (expires_on);
 
 -- A code that was sent to a person. `purpose` is the MFA instance's id, or what it confirms.
 CREATE TABLE one_time_code (

@@ -120,9 +120,9 @@ async fn of_problems(engine: Engine) {
 async fn of_answers(which: &str, told: &[u16]) {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_ACCESS_LOG", which)]).await;
-    let user = server.admin.post(USERS, json!({ "loginName": "ada" })).await.is(201).json();
+    let user = server.admin.post(USERS, json!({ "loginName": "wilma" })).await.is(201).json();
     server.admin.get(&format!("{USERS}/{}", id(&user))).await.expect(200);
-    server.admin.post(USERS, json!({ "loginName": "ada" })).await.problem(409, "conflict");
+    server.admin.post(USERS, json!({ "loginName": "wilma" })).await.problem(409, "conflict");
     let lines = lines(server);
     let of_user = |line: &&Value| line["operation"].as_str().is_some_and(|name| name.ends_with("User"));
     let answers: Vec<&Value> =
@@ -136,7 +136,7 @@ async fn of_answers(which: &str, told: &[u16]) {
             line["trace_id"].is_string() && line["client"].is_string() && line["seconds"].is_f64(),
             "{line}"
         );
-        assert!(!line.to_string().contains("ada") && !line.to_string().contains(id(&user)), "{line}");
+        assert!(!line.to_string().contains("wilma") && !line.to_string().contains(id(&user)), "{line}");
     }
 }
 

@@ -89,15 +89,7 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }
     if matches!(whose, EndOf::Person(_) | EndOf::StoreUsers { .. }) {
-        // browsers are remembered by what was proven before
-        let mut forgotten = Sql::new("WHERE ");
-        whose.add_person(&mut forgotten, "person_id");
-        tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
-        let until = now.plus(LONGEST_FLOW_MS);
-        let mut cut = Sql { text: CUT.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
-        whose.add_person(&mut cut, "id");
-        cut.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
-        tx.queue(&StateTable::SignInCutoff.insert(&cut.text), cut.parameters)?;
+        cut_off(tx, whose, now)?;
     }
     let of_session = matches!(whose, EndOf::Session(_));
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
@@ -106,7 +98,8 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
     tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)
 }
 
-/// Ends the sessions of a person that a credential was used in, a passkey or a second factor.
+/// Ends the sessions of a person that a credential was used in, a passkey or a second factor, which is removed; and what
+/// was proven in sign-ins under way or of browsers that are remembered.
 ///
 /// # Errors
 /// Errors of the store.
@@ -122,7 +115,20 @@ pub fn sign_out_by(
         sessions.push(row.id(0)?);
         Ok(())
     })?;
+    cut_off(tx, EndOf::Person(person), now)?;
     sessions.into_iter().try_for_each(|session| sign_out(tx, EndOf::Session(session), now))
+}
+
+/// What these people proved in sign-ins under way counts no longer, nor of browsers that are remembered.
+fn cut_off(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(), StoreError> {
+    let mut forgotten = Sql::new("WHERE ");
+    whose.add_person(&mut forgotten, "person_id");
+    tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
+    let until = now.plus(LONGEST_FLOW_MS);
+    let mut cut = Sql { text: CUT.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
+    whose.add_person(&mut cut, "id");
+    cut.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
+    tx.queue(&StateTable::SignInCutoff.insert(&cut.text), cut.parameters)
 }
 
 /// The same, of whoever is this user of a user store.

@@ -60,8 +60,8 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
     }
 }
 
-/// What is posted.
-#[derive(Clone, Debug)]
+/// What is posted. It may be secret, and is not printed.
+#[derive(Clone)]
 pub struct PostBody {
     /// Its media type.
     pub media_type: &'static str,

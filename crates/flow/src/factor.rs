@@ -95,14 +95,18 @@ impl Factors<'_> {
         let code = |factor: &UsableFactor| {
             (Choice::Code { instance: factor.instance, kind: factor.kind }, factor.kind.method())
         };
-        let recovery = self.authenticators().next().filter(|_| factors.has_recovery_code);
+        let enrolled = |factor: &&UsableFactor| factor.kind == CodeKind::Totp && factor.is_enrolled;
+        let recovery = factors.usable.iter().find(enrolled).filter(|_| factors.has_recovery_code);
         factors
             .usable
             .iter()
             .filter(|factor| factor.is_enrolled)
             .map(code)
             .chain(self.facts.passkey.map(|passkey| (Choice::Passkey, passkey.method())))
-            .chain(recovery.map(|instance| (Choice::RecoveryCode { instance }, Method::RecoveryCode)))
+            .chain(
+                recovery
+                    .map(|factor| (Choice::RecoveryCode { instance: factor.instance }, Method::RecoveryCode)),
+            )
             .collect()
     }
 

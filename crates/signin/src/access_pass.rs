@@ -16,7 +16,7 @@ use crate::{
     application::OfferedStore,
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
-    outcome::{Outcome, PageError},
+    outcome::{Judged, Outcome, PageError},
     page::ACCESS_PASS,
     password::{LONGEST, shown_name},
     person,
@@ -33,7 +33,7 @@ pub struct PassTyped {
 }
 
 impl Provider<'_> {
-    /// Answers a post to the page; and whether the pass was right.
+    /// Answers a post to the page; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -42,35 +42,35 @@ impl Provider<'_> {
         visit: &Visit,
         mut kept: KeptFlow,
         typed: PassTyped,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), true));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         if !matches!(examined.due.step(), Step::FirstFactor(_)) {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok((after_post(kept, outcome), true));
+            return Ok((after_post(kept, outcome), Judged::Not));
         }
         let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
         let missing = fields.iter().filter(|(_, is_empty)| *is_empty);
         let errors: Vec<_> =
             missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
         if !errors.is_empty() {
-            return Ok((again(kept, &typed.username, errors), true));
+            return Ok((again(kept, &typed.username, errors), Judged::Not));
         }
         let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let (username, typed) = (typed.username.clone(), Arc::new(typed));
         let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &stores, &typed);
         if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
-            return Ok((self.conclude(visit, kept, circumstances, decided).await?, true));
+            return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
         }
         let wrong = vec![("pass_wrong".to_owned(), "pass".to_owned())];
-        Ok((again(kept, &username, wrong), false))
+        Ok((again(kept, &username, wrong), Judged::Wrong))
     }
 }
 
@@ -86,15 +86,16 @@ fn decide(
     stores: &[OfferedStore],
     typed: &PassTyped,
 ) -> Result<Option<Decided>, Problem> {
-    if typed.username.len().max(typed.pass.expose().len()) > LONGEST {
-        return Ok(None);
-    }
-    for store in stores {
+    let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
+    for (index, store) in stores.iter().enumerate() {
         let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
-        let found = by_login(&context, tx, &typed.username)?;
-        let Some(found) = found.filter(|found| found.user.is_admitted(completion.now)) else { continue };
-        let user = found.user.id;
+        let found = if is_readable { by_login(&context, tx, &typed.username)? } else { None };
+        // the first store that knows the name decides; nobody costs as much
+        if found.is_none() && index + 1 < stores.len() {
+            continue;
+        }
         let Some(attempt) = begin_attempt(&context, tx, found)? else { return Ok(None) };
+        let user = attempt.found.user.id;
         let Some(pass) = find_access_pass(&context, tx, &attempt.found, &typed.pass)? else {
             attempt.fail(&context, tx)?;
             return Ok(None);

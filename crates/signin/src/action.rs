@@ -10,7 +10,7 @@ use crate::{
     confirm::note_person,
     facts::PASSKEY_OFFER,
     kept_flow::KeptFlow,
-    outcome::Outcome,
+    outcome::{Judged, Outcome},
     page::{CONFIRM, PASSKEY, TERMS},
     provider::{Examined, Provider, Visit},
     second_factor::{Purpose, Typed, verify_sent},
@@ -25,8 +25,8 @@ pub enum Act {
     EmailCode(String),
     /// Another code is to be sent there.
     AnotherCode,
-    /// The terms were accepted.
-    TermsAccepted,
+    /// The terms of this version were accepted.
+    TermsAccepted(String),
     /// The passkey is put off.
     NoPasskey,
     /// A password is made in place of a passkey.
@@ -44,26 +44,33 @@ pub fn is_due(examined: &Examined, action: Action) -> Option<DueAction> {
 }
 
 impl Provider<'_> {
-    /// Does what a person wants; and whether what was typed is right.
+    /// Does what a person wants; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn act(self, visit: &Visit, mut kept: KeptFlow, act: Act) -> Result<(Outcome, bool), Problem> {
+    pub async fn act(
+        self,
+        visit: &Visit,
+        mut kept: KeptFlow,
+        act: Act,
+    ) -> Result<(Outcome, Judged), Problem> {
         match act {
             Act::EmailCode(code) if code.trim().is_empty() => {
-                Ok((kept.again(CONFIRM, "missing_code", "code"), true))
+                Ok((kept.again(CONFIRM, "missing_code", "code"), Judged::Not))
             }
             Act::EmailCode(code) => {
                 self.advance(visit, (kept, CONFIRM), move |doing, tx| confirm_email(doing, tx, &code)).await
             }
-            Act::AnotherCode => Ok((self.send_again(visit, kept, CONFIRM).await?, true)),
-            Act::TermsAccepted => self.advance(visit, (kept, TERMS), accept_terms).await,
+            Act::AnotherCode => Ok((self.send_again(visit, kept, CONFIRM).await?, Judged::Not)),
+            Act::TermsAccepted(version) => {
+                self.advance(visit, (kept, TERMS), move |doing, tx| accept_terms(doing, tx, &version)).await
+            }
             Act::NoPasskey => self.advance(visit, (kept, PASSKEY), put_off_passkey).await,
             Act::PasswordInstead => {
                 kept.prefers_password = true;
                 self.advance(visit, (kept, PASSKEY), |_, _| Ok(Done::Nothing)).await
             }
-            Act::Cancelled => Ok((self.apply(visit, kept, |_| Event::Cancelled).await?, true)),
+            Act::Cancelled => Ok((self.apply(visit, kept, |_| Event::Cancelled).await?, Judged::Not)),
         }
     }
 }
@@ -87,7 +94,7 @@ fn confirm_email(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done
     Ok(Done::Event(Event::ActionDone(Action::Email)))
 }
 
-fn accept_terms(doing: &Doing<'_>, tx: &mut Tx<'_>) -> Result<Done, Problem> {
+fn accept_terms(doing: &Doing<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<Done, Problem> {
     let (Some(_), Some(identified)) =
         (is_due(doing.examined, Action::Terms), doing.examined.due.identified())
     else {
@@ -96,13 +103,16 @@ fn accept_terms(doing: &Doing<'_>, tx: &mut Tx<'_>) -> Result<Done, Problem> {
     let Some(tenant) = doing.completion.circumstances.application.tenant(identified.tenant) else {
         return Ok(Done::Nothing);
     };
+    let version = tenant.options.text("TermsVersion");
+    if version != shown {
+        return Ok(Done::Wrong("terms_changed", ""));
+    }
     let text = StateTable::TermsAcceptance.insert(
         "(person_id, tenant_id, version, accepted_on) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (person_id, tenant_id) DO UPDATE SET version = ?3, accepted_on = ?4",
     );
-    let version = tenant.options.text("TermsVersion").into();
     let now = doing.context.now.0.into();
-    tx.queue(&text, vec![identified.person.into(), identified.tenant.into(), version, now])?;
+    tx.queue(&text, vec![identified.person.into(), identified.tenant.into(), version.into(), now])?;
     note_person(doing.context, tx, identified.person, "terms-accepted")?;
     Ok(Done::Event(Event::ActionDone(Action::Terms)))
 }

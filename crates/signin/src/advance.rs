@@ -7,7 +7,7 @@ use chancery_store::Mode;
 use crate::{
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
-    outcome::{Outcome, PageError},
+    outcome::{Judged, Outcome, PageError},
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
 };
 
@@ -28,7 +28,7 @@ pub enum Done {
 /// What came of it.
 pub enum Advanced {
     Wrong(&'static str, &'static str),
-    Decided(Decided, Vec<String>),
+    Decided(Decided, Vec<String>, Judged),
 }
 
 /// The transaction in which a person does something.
@@ -42,7 +42,7 @@ pub struct Doing<'a> {
 }
 
 impl Provider<'_> {
-    /// Does what a person wants on a page, and goes on; and whether what was typed is right.
+    /// Does what a person wants on a page, and goes on; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -51,21 +51,24 @@ impl Provider<'_> {
         visit: &Visit,
         (mut kept, page): (KeptFlow, &'static str),
         act: impl Fn(&Doing<'_>, &mut Tx<'_>) -> Result<Done, Problem> + Send + Sync + 'static,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), true));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         kept.mistake = None;
         let advancing = move |tx: &mut Tx<'_>| run(&completion, tx, &act);
         match self.store.run("AdvanceSignIn", Mode::Write, None, advancing).await? {
-            Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), false)),
-            Advanced::Decided(decided, codes) => {
+            Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), Judged::Wrong)),
+            Advanced::Decided(decided, codes, judged) => {
+                if !codes.is_empty() {
+                    kept.enrolling = None;
+                }
                 kept.recovery_codes = codes;
-                Ok((self.conclude(visit, kept, circumstances, decided).await?, true))
+                Ok((self.conclude(visit, kept, circumstances, decided).await?, judged))
             }
         }
     }
@@ -80,7 +83,7 @@ fn run(
     let before = completion.examine(tx, &sessions)?;
     let go_on = |examined: &Examined| Decided::GoOn(examined.due.flow().clone().into());
     let (Some(identified), Some(admitted)) = (before.due.identified(), &before.admitted) else {
-        return Ok(Advanced::Decided(go_on(&before), Vec::new()));
+        return Ok(Advanced::Decided(go_on(&before), Vec::new(), Judged::Not));
     };
     let mut context = context_of_store(&completion.app, tx, identified.instance, completion.now)?;
     context.actor = Some(admitted.user_id);
@@ -103,7 +106,8 @@ fn run(
     if is_changed && decided.is_none() {
         completion.record_refusal(&context, tx, &after)?;
     }
-    Ok(Advanced::Decided(decided.unwrap_or_else(|| go_on(&after)), codes))
+    let judged = if is_changed { Judged::Right } else { Judged::Not };
+    Ok(Advanced::Decided(decided.unwrap_or_else(|| go_on(&after)), codes, judged))
 }
 
 impl KeptFlow {

@@ -88,6 +88,7 @@ impl Provider<'_> {
             }
             Decided::SignedIn(flow, session) => {
                 kept.flow = *flow;
+                kept.has_signed_in = true;
                 Outcome::GoTo(kept.into(), CONSENT, Some(session))
             }
             Decided::Complete(_, session) if kept.device.is_some() => {

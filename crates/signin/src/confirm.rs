@@ -9,13 +9,14 @@ use uuid::Uuid;
 use crate::{
     advance::{Doing, Done},
     kept_flow::KeptFlow,
-    outcome::Outcome,
+    outcome::{Judged, Outcome},
     page::{ENROL, SECOND_FACTOR},
+    prepare::store_of,
     provider::{Provider, Visit},
-    record::{Outcome as Recorded, SignInRecord},
+    record::Outcome as Recorded,
     second_factor::{
-        Enrolling, Purpose, Typed, choice_of, enrol, make_recovery_codes, use_code, verify_authenticator,
-        verify_sent,
+        Enrolling, Purpose, Typed, choice_of, enrol, guard, make_recovery_codes, use_code,
+        verify_authenticator, verify_sent,
     },
 };
 
@@ -26,16 +27,30 @@ const LONGEST: usize = 64;
 pub struct Confirmation {
     /// The code that was typed.
     pub code: String,
-    /// Whether another code is to be sent.
-    pub again: bool,
-    /// The other way that was chosen.
-    pub choice: Option<String>,
     /// Whether this browser is spared next time.
     pub remembers: bool,
 }
 
 impl Provider<'_> {
-    /// Answers a post to the page that asks for a second factor; and whether what was typed is right.
+    /// Goes another way on a page of second factors: by the one that was chosen, with another code, or back to the app.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn go_other_way(
+        self,
+        visit: &Visit,
+        mut kept: KeptFlow,
+        choice: &str,
+    ) -> Result<Outcome, Problem> {
+        kept.mistake = None;
+        match (choice, choice_of(choice)) {
+            (_, Some(choice)) => self.apply(visit, kept, move |_| Event::OtherFactor(choice)).await,
+            ("cancel", None) => self.apply(visit, kept, |_| Event::Cancelled).await,
+            (_, None) => self.send_again(visit, kept, SECOND_FACTOR).await,
+        }
+    }
+
+    /// Answers a post to the page that asks for a second factor; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -44,24 +59,16 @@ impl Provider<'_> {
         visit: &Visit,
         mut kept: KeptFlow,
         typed: Confirmation,
-    ) -> Result<(Outcome, bool), Problem> {
-        if let Some(choice) = typed.choice.as_deref().and_then(choice_of) {
-            kept.mistake = None;
-            let outcome = self.apply(visit, kept, move |_| Event::OtherFactor(choice)).await?;
-            return Ok((outcome, true));
-        }
-        if typed.again {
-            return Ok((self.send_again(visit, kept, SECOND_FACTOR).await?, true));
-        }
+    ) -> Result<(Outcome, Judged), Problem> {
         if typed.code.trim().is_empty() {
-            return Ok((kept.again(SECOND_FACTOR, "missing_code", "code"), true));
+            return Ok((kept.again(SECOND_FACTOR, "missing_code", "code"), Judged::Not));
         }
         kept.remembers = typed.remembers;
         let code = typed.code;
         self.advance(visit, (kept, SECOND_FACTOR), move |doing, tx| prove(doing, tx, &code)).await
     }
 
-    /// Answers a post to the page that enrols an authenticator; and whether the code was right.
+    /// Answers a post to the page that enrols an authenticator; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -70,9 +77,9 @@ impl Provider<'_> {
         visit: &Visit,
         kept: KeptFlow,
         code: String,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         if code.trim().is_empty() {
-            return Ok((kept.again(ENROL, "missing_code", "code"), true));
+            return Ok((kept.again(ENROL, "missing_code", "code"), Judged::Not));
         }
         let enrolling = kept.enrolling.clone();
         let act = move |doing: &Doing<'_>, tx: &mut Tx<'_>| keep(doing, tx, enrolling.as_ref(), &code);
@@ -101,13 +108,22 @@ fn prove(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Proble
     };
     let (context, person) = (doing.context, identified.person);
     let Some(user) = user_of(context, tx, admitted.user)? else { return Ok(Done::Nothing) };
-    let Some(attempt) = begin_attempt(context, tx, user)? else { return Ok(Done::Wrong("too_many", "code")) };
+    let Some(store) = store_of(&doing.completion.circumstances, doing.examined) else {
+        return Ok(Done::Nothing);
+    };
+    if guard::is_shut(tx, person, context.now)? {
+        return Ok(Done::Wrong("locked", "code"));
+    }
+    let Some(attempt) = begin_attempt(context, tx, Some(user))? else {
+        return Ok(Done::Wrong("too_many", "code"));
+    };
     let typed = if typed.len() <= LONGEST { typed } else { "" };
     let proven = |instance, method, credential| Proven { person, instance, method, credential };
     let found = match choices.chosen {
         Choice::Passkey => return Ok(Done::Nothing),
         Choice::RecoveryCode { instance } => {
-            use_code(context, tx, person, typed)?.then(|| proven(instance, Method::RecoveryCode, None))
+            let id = use_code(context, tx, (person, instance), typed)?;
+            id.map(|id| proven(instance, Method::RecoveryCode, Some(id)))
         }
         Choice::Code { instance, kind } => {
             let Some(factor) = doing.completion.circumstances.factor(doing.examined, instance) else {
@@ -128,11 +144,12 @@ fn prove(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Proble
     };
     let Some(proven) = found else {
         attempt.fail(context, tx)?;
+        guard::note_wrong(context, tx, store, person)?;
         let whose = (person, identified.tenant);
-        let record = doing.completion.record(Recorded::WrongFactor, identified.instance, whose);
-        SignInRecord { ..record }.write(context, tx)?;
+        doing.completion.record(Recorded::WrongFactor, identified.instance, whose).write(context, tx)?;
         return Ok(Done::Wrong("code_wrong", "code"));
     };
+    guard::clear(tx, person)?;
     Ok(Done::Event(Event::FactorProven(proven)))
 }
 
@@ -159,7 +176,7 @@ fn keep(
     let Some(id) = enrol(context, tx, factor, person, (enrolling, typed))? else {
         return Ok(Done::Wrong("code_wrong", "code"));
     };
-    let codes = make_recovery_codes(context, tx, person)?;
+    let codes = make_recovery_codes(context, tx, (person, id))?;
     note_person(context, tx, person, "factor-enrolled")?;
     let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
     Ok(Done::Enrolled(Event::FactorEnrolled(proven), codes))

@@ -2,7 +2,7 @@
 
 use chancery_flow::{
     Acr, Action, DueAction, Enrolment, Flow, Identified, Method, NotAdmitted, PasskeyFacts, PersonFacts,
-    SecondFactors, Urgency,
+    SecondFactors, Urgency, acr_of,
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, StoreError, Tx};
@@ -46,16 +46,25 @@ impl Circumstances {
         let looking = Looking { circumstances: self, identified, tenant, store, admitted: &admitted, now };
         let asked = asked_for(application, tenant, store);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
-        let is_needed = asked.is_any || is_demanded;
+        let wanted = looking.passkey_enrolment();
+        let is_needed = asked.is_any || is_demanded || wanted.is_some();
         let held = looking.passkeys(tx, is_needed)?;
+        let mut second_factors = looking.second_factors(tx, &asked, is_needed)?;
+        let wanted = wanted.filter(|_| looking.lacks_passkeys(held.unwrap_or_default()));
+        let may_make = looking.may_make_passkey(&second_factors, held.unwrap_or_default());
+        if wanted == Some(Urgency::Required) && !may_make {
+            // a passkey is required, and would stand for what the person has not shown: that is asked for first
+            second_factors.are_asked_for = true;
+        }
+        let wanted = wanted.filter(|_| may_make);
         let facts = PersonFacts {
             refused: looking.refused(tx)?,
-            second_factors: looking.second_factors(tx, &asked, is_needed)?,
+            second_factors,
             passkey: held.filter(|held| held.usable > 0).map(|held| PasskeyFacts {
                 verifies_user: held.verifies_user,
                 is_hardware: held.is_hardware,
             }),
-            due: looking.due(tx, held.unwrap_or_default())?,
+            due: looking.due(tx, held.unwrap_or_default(), wanted)?,
             consent: consent_of(tx, application, identified.person, &flow.request().asked)?,
         };
         Ok((facts, Some(admitted)))
@@ -149,6 +158,22 @@ impl Looking<'_> {
         }
     }
 
+    /// Whether the person has fewer passkeys than the store wishes for.
+    fn lacks_passkeys(&self, held: Held) -> bool {
+        held.usable < self.store.options.number("PasskeyRequiredCredentialCount")
+    }
+
+    /// Whether a passkey may be made now. It counts for all that a person can prove, so that who has shown a password
+    /// alone makes one only where the person has nothing more, and might enrol it here.
+    fn may_make_passkey(&self, factors: &SecondFactors, held: Held) -> bool {
+        let methods = || self.identified.proofs.iter().map(|proof| proof.method);
+        if methods().any(|method| method == Method::AccessPass) || acr_of(methods()) >= Some(Acr::Mfa) {
+            return true;
+        }
+        let has_more = held.usable > 0 || factors.usable.iter().any(|factor| factor.is_enrolled);
+        !has_more && factors.enrolment == Enrolment::AtSignIn && self.identified.is_proven_here
+    }
+
     fn is_read_only(&self) -> bool {
         self.store.options.flag("IsDatabaseReadOnlyMode")
     }
@@ -165,7 +190,12 @@ impl Looking<'_> {
         held(&context, tx, self.admitted.user).map(Some)
     }
 
-    fn due(&self, tx: &mut Tx<'_>, held: Held) -> Result<Vec<DueAction>, StoreError> {
+    fn due(
+        &self,
+        tx: &mut Tx<'_>,
+        held: Held,
+        enrolment: Option<Urgency>,
+    ) -> Result<Vec<DueAction>, StoreError> {
         let required = |action| DueAction { action, urgency: Urgency::Required };
         let mut due = Vec::new();
         let by_password = self.has_proof(|method| method == Method::Password);
@@ -182,12 +212,10 @@ impl Looking<'_> {
         }
         if let Some(action) = self.lacks_all(tx, held)? {
             due.push(required(action));
-        } else if let Some(urgency) = self.passkey_enrolment() {
-            let wanted = self.store.options.number("PasskeyRequiredCredentialCount");
-            let rests = urgency == Urgency::Offered && held.usable < wanted && self.rests(tx)?;
-            if held.usable < wanted && !rests {
-                due.push(DueAction { action: Action::Passkey, urgency });
-            }
+        } else if let Some(urgency) = enrolment
+            && (urgency == Urgency::Required || !self.rests(tx)?)
+        {
+            due.push(DueAction { action: Action::Passkey, urgency });
         }
         Ok(due)
     }

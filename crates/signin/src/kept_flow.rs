@@ -4,14 +4,20 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request};
 use chancery_oauth::{Addressing, AuthorizationRequest};
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, random};
+use chancery_resource::{MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::second_factor::Enrolling;
+use crate::{
+    provider::{Provider, Visit},
+    second_factor::Enrolling,
+};
 
 /// The most bytes of a flow in a cookie.
-pub const LARGEST: usize = 3_800;
+const LARGEST: usize = 3_800;
+/// The cookie of a flow that is larger.
+const IN_ROW: &str = "row";
 
 /// A flow under way.
 #[derive(Clone, Serialize, Deserialize)]
@@ -55,6 +61,9 @@ pub struct KeptFlow {
     /// Whether a page that is shown changed the flow, so that the browser keeps it anew.
     #[serde(skip)]
     pub is_changed: bool,
+    /// Whether the person was signed in: a session that ended since is not made anew.
+    #[serde(default)]
+    pub has_signed_in: bool,
     /// Where the flow ends, once it has: the address of the answer to the client app.
     pub answer: Option<String>,
     /// Whether the client app was answered.
@@ -115,6 +124,7 @@ impl KeptFlow {
             ceremony: None,
             prefers_password: false,
             is_changed: false,
+            has_signed_in: false,
             answer: None,
             has_ended: false,
         }
@@ -128,6 +138,11 @@ impl KeptFlow {
         let flow = Flow::new(Request::new(self.flow.request().started));
         let kept = Self::new(self.issuing, self.application, parameters, flow);
         Self { id: self.id.clone(), has_ended: true, ..kept }
+    }
+
+    /// Who proved something last.
+    pub fn person(&self) -> Option<Uuid> {
+        self.flow.proofs().last().map(|proof| proof.person)
     }
 
     /// What was wrong on this page.
@@ -151,18 +166,25 @@ impl KeptFlow {
         Some((addressing, request))
     }
 
-    /// The flow, sealed for the browser with this cookie value.
-    pub fn seal(&self, master: &MasterKey, browser: &str) -> Option<String> {
+    fn seal_bytes(&self, master: &MasterKey, browser: &str) -> Option<Vec<u8>> {
         let text = serde_json::to_vec(self).ok()?;
-        let sealed = master.seal(&associated_data(&self.id, browser), &text);
-        let sealed = BASE64_URL_SAFE_NO_PAD.encode(sealed);
+        Some(master.seal(&associated_data(&self.id, browser), &text))
+    }
+
+    /// The flow, sealed for the browser with this cookie value; `None` where it is too large for a cookie.
+    pub fn seal(&self, master: &MasterKey, browser: &str) -> Option<String> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.seal_bytes(master, browser)?);
         (sealed.len() <= LARGEST).then_some(sealed)
     }
 
     /// Opens a flow that the browser with this cookie value shows.
     pub fn open(master: &MasterKey, id: &str, browser: &str, sealed: &str) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let text = master.open(&associated_data(id, browser), &sealed)?;
+        Self::open_bytes(master, id, browser, &sealed)
+    }
+
+    fn open_bytes(master: &MasterKey, id: &str, browser: &str, sealed: &[u8]) -> Option<Self> {
+        let text = master.open(&associated_data(id, browser), sealed)?;
         let flow: Self = serde_json::from_slice(text.expose()).ok()?;
         Some(Self { id: id.to_owned(), ..flow })
     }
@@ -176,6 +198,50 @@ impl KeptFlow {
     /// Whether the flow has ended, or its time is over.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.has_ended || now >= self.flow.request().started.plus(chancery_flow::LIFETIME_MS)
+    }
+}
+
+impl Provider<'_> {
+    /// What the browser's cookie of this flow is: the flow itself, or [`IN_ROW`] where a row holds it, because it is too
+    /// large.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn keep_flow(self, visit: &Visit, kept: &KeptFlow) -> Result<String, Problem> {
+        let master = &self.context.master;
+        if let Some(sealed) = kept.seal(master, &visit.browser) {
+            return Ok(sealed);
+        }
+        let unwritable = || StoreError::Internal("a flow cannot be written".into());
+        let sealed = kept.seal_bytes(master, &visit.browser).ok_or_else(unwritable)?;
+        let until = kept.flow.request().started.plus(chancery_flow::LIFETIME_MS);
+        let parameters = vec![kept.id.clone().into(), sealed.into(), until.0.into()];
+        let writing = move |tx: &mut Tx<'_>| {
+            let text = StateTable::SignInFlow.insert(
+                "(id, sealed, expires_on) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET sealed = ?2",
+            );
+            tx.queue(&text, parameters.clone())
+        };
+        self.store.run("KeepSignIn", Mode::Write, None, writing).await?;
+        Ok(IN_ROW.to_owned())
+    }
+
+    /// The flow of this id that a browser's cookie holds, or the row that it names.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn flow_of(self, visit: &Visit, id: &str, cookie: &str) -> Result<Option<KeptFlow>, Problem> {
+        let master = &self.context.master;
+        if cookie != IN_ROW {
+            return Ok(KeptFlow::open(master, id, &visit.browser, cookie));
+        }
+        let key = id.to_owned();
+        let reading = move |tx: &mut Tx<'_>| {
+            let text = "SELECT sealed FROM sign_in_flow WHERE id = ?1";
+            tx.one(text, &[key.as_str().into()], |row| Ok(row.bytes(0)?.to_vec()))
+        };
+        let sealed = self.store.run("ReadSignIn", Mode::Quick, None, reading).await?;
+        Ok(sealed.and_then(|sealed| KeptFlow::open_bytes(master, id, &visit.browser, &sealed)))
     }
 }
 

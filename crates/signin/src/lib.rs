@@ -56,7 +56,7 @@ pub use end_session::{SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut};
 pub use kept_flow::KeptFlow;
 pub use logout::Told;
 pub use new_password::{ChangeBegun, NewPassword};
-pub use outcome::{NewSession, Outcome, Page, PageError};
+pub use outcome::{Judged, NewSession, Outcome, Page, PageError};
 pub use page::{
     ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, RECOVERY,
     REFUSED, SECOND_FACTOR, TERMS,

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
-    outcome::{Outcome, PageError},
+    outcome::{Judged, Outcome, PageError},
     page::NEW_PASSWORD,
     password::LONGEST,
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
@@ -88,7 +88,7 @@ impl Provider<'_> {
         Ok(ChangeBegun::Verify(Box::new(Change { kept, circumstances, store }), work))
     }
 
-    /// Sets the new password where the present one was right, and goes on; and whether it was right.
+    /// Sets the new password where the present one was right, and goes on; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -97,20 +97,24 @@ impl Provider<'_> {
         visit: &Visit,
         changing: Box<Change>,
         verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let verified: Arc<VerifiedChange> = verified.downcast().map_err(|_| {
             StoreError::Internal("the result of verifying a password is of another kind".into())
         })?;
         let Change { mut kept, circumstances, store } = *changing;
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, store, &verified);
         Ok(match self.store.run("ChangePassword", Mode::Write, None, deciding).await? {
-            Changed::Refused => (again(kept, vec![fault("password_current", "current_password")]), false),
-            Changed::Faulty(code) => (again(kept, vec![fault(code, "new_password")]), true),
-            Changed::Done(decided) => (self.conclude(visit, kept, circumstances, decided).await?, true),
+            Changed::Refused => {
+                (again(kept, vec![fault("password_current", "current_password")]), Judged::Wrong)
+            }
+            Changed::Faulty(code) => (again(kept, vec![fault(code, "new_password")]), Judged::Not),
+            Changed::Done(decided) => {
+                (self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)
+            }
         })
     }
 }

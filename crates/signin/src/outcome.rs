@@ -23,6 +23,17 @@ pub enum Outcome {
     Error(PageError),
 }
 
+/// What a post says of what was shown in it, for who counts wrong proofs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// It is right.
+    Right,
+    /// It is wrong.
+    Wrong,
+    /// Nothing was judged: it counts as neither.
+    Not,
+}
+
 /// A session's new cookie.
 pub struct NewSession {
     /// Its value.

@@ -9,12 +9,13 @@ use crate::{
     kept_flow::{KeptFlow, Mistake},
     new_password,
     outcome::Page,
+    prepare::store_of,
     provider::{Circumstances, Examined},
     reset::reset_url,
     second_factor::{enrol_context, factor_context},
 };
 
-/// The page of a password, by its name in addresses. Others follow.
+/// The page of a password, by its name in addresses.
 pub const PASSWORD: &str = "password";
 /// The page of an access pass.
 pub const ACCESS_PASS: &str = "accesspass";
@@ -69,7 +70,7 @@ pub fn is_page_of(page: &str, kept: &KeptFlow, circumstances: &Circumstances, ex
     }
     match (page, examined.due.step()) {
         (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(circumstances, examined),
-        (CONTINUE, Step::Done(_)) => examined.lacks_session,
+        (CONTINUE, Step::Done(_)) => examined.lacks_session && !kept.has_signed_in,
         (page, step) => page_of(step) == Some(page),
     }
 }
@@ -152,8 +153,11 @@ fn action_page(
             ("Terms", TERMS, json!({ "url": text("TermsUrl"), "version": text("TermsVersion") }))
         }
         Action::Passkey => {
-            // who came by an access pass and has no password may make one instead
-            let by_pass = !may_wait && examined.is_by_access_pass();
+            // who came by an access pass and has neither may make a password instead, unless a passkey is required anyway
+            let store = store_of(circumstances, examined);
+            let is_required = store
+                .is_some_and(|store| store.options.text("PasskeyEnrolment").eq_ignore_ascii_case("Require"));
+            let by_pass = !may_wait && !is_required && examined.is_by_access_pass();
             ("Passkey", PASSKEY, json!({ "kind": "make", "may_wait": may_wait, "password_instead": by_pass }))
         }
         Action::Password | Action::Questionnaire => {

@@ -18,7 +18,7 @@ use crate::{
     application::OfferedStore,
     completion::{Completion, Decided},
     kept_flow::KeptFlow,
-    outcome::{Outcome, PageError},
+    outcome::{Judged, Outcome, PageError},
     page::{PASSKEY, PASSWORD, SECOND_FACTOR},
     person,
     prepare::store_of,
@@ -34,7 +34,7 @@ const SPENT_MS: i64 = 30 * 60_000;
 /// What a post with an authenticator's answer comes to at first.
 pub enum PasskeyBegun {
     /// It is answered.
-    Answered(Outcome, bool),
+    Answered(Outcome, Judged),
     /// The answer is to be verified.
     Verify(Box<PasskeyShown>, Work),
 }
@@ -50,7 +50,7 @@ pub struct PasskeyShown {
 
 /// Answers that the page shows once more.
 fn refused(kept: KeptFlow, page: &'static str) -> PasskeyBegun {
-    PasskeyBegun::Answered(kept.again(page, "passkey_wrong", ""), false)
+    PasskeyBegun::Answered(kept.again(page, "passkey_wrong", ""), Judged::Wrong)
 }
 
 impl Provider<'_> {
@@ -66,14 +66,14 @@ impl Provider<'_> {
         (page, answer): (&'static str, &str),
     ) -> Result<PasskeyBegun, Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok(PasskeyBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT), true));
+            return Ok(PasskeyBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let stores = self.stores_for(page, &circumstances, &examined);
         if stores.is_empty() {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok(PasskeyBegun::Answered(after_post(kept, outcome), true));
+            return Ok(PasskeyBegun::Answered(after_post(kept, outcome), Judged::Not));
         }
         let answer = Some(answer).filter(|answer| answer.len() <= LONGEST);
         let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer).ok());
@@ -124,7 +124,7 @@ impl Provider<'_> {
         }
     }
 
-    /// Decides by an answer that was verified; and whether it was right.
+    /// Decides by an answer that was verified; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -133,7 +133,7 @@ impl Provider<'_> {
         visit: &Visit,
         shown: Box<PasskeyShown>,
         verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let PasskeyShown { mut kept, circumstances, store, page, state } = *shown;
         if page == PASSKEY {
             let made: Arc<Made> = downcast(verified)?;
@@ -143,13 +143,13 @@ impl Provider<'_> {
         }
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let proved: Arc<Proved> = downcast(verified)?;
         let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&store, page), &proved, &state);
         match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
-            Some(decided) => Ok((self.conclude(visit, kept, circumstances, decided).await?, true)),
-            None => Ok((kept.again(page, "passkey_wrong", ""), false)),
+            Some(decided) => Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)),
+            None => Ok((kept.again(page, "passkey_wrong", ""), Judged::Wrong)),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     application::OfferedStore,
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
-    outcome::{Outcome, PageError},
+    outcome::{Judged, Outcome, PageError},
     page::PASSWORD,
     person,
     provider::{Circumstances, Provider, Visit, context_of_store},
@@ -98,7 +98,7 @@ impl Provider<'_> {
         Ok(Begun::Verify(Box::new(Attempt { kept, circumstances, store, username }), work))
     }
 
-    /// Decides an attempt whose password was verified; and whether it was right.
+    /// Decides an attempt whose password was verified; and what was judged.
     ///
     /// # Errors
     /// Those of the store.
@@ -107,22 +107,22 @@ impl Provider<'_> {
         visit: &Visit,
         attempt: Box<Attempt>,
         verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, bool), Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let verified: Arc<VerifiedSignIn> = verified.downcast().map_err(|_| {
             StoreError::Internal("the result of verifying a password is of another kind".into())
         })?;
         let Attempt { mut kept, circumstances, store, username } = *attempt;
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &store, &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
-            return Ok((self.conclude(visit, kept, circumstances, decided).await?, true));
+            return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
         }
         // the one at fault is not told apart: the password is to be typed again
         let wrong = vec![("credentials".to_owned(), "password".to_owned())];
-        Ok((again(kept, &username, wrong), false))
+        Ok((again(kept, &username, wrong), Judged::Wrong))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     outcome::{Outcome, PageError},
     page::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
-    second_factor::{Destination, Enrolling, Purpose, Sending, Text, destination, send},
+    second_factor::{Destination, Enrolling, Purpose, Sending, Text, destination, send, take_back},
 };
 
 /// How long a gateway may take, and how much of its answer is read.
@@ -154,7 +154,7 @@ impl Provider<'_> {
         let Some(purpose) = purpose_of(circumstances, examined) else { return not_sent };
         let (app, now, store, person) =
             (Arc::clone(self.context), visit.now, store.clone(), identified.person);
-        let digits = purpose.digits();
+        let (digits, sent) = (purpose.digits(), purpose.clone());
         let sending = self.store.run("SendCode", Mode::Write, None, move |tx: &mut Tx<'_>| {
             let mut context = context_of_store(&app, tx, store.id, now)?;
             context.actor = Some(admitted.user_id);
@@ -175,7 +175,12 @@ impl Provider<'_> {
         let problem = match sending {
             Sending::Sent => None,
             Sending::TooMany => Some("too_many_codes"),
-            Sending::Text(text) => (!self.text(&text).await).then_some("code_not_sent"),
+            Sending::Text(text) if self.text(&text).await => None,
+            Sending::Text(_) => {
+                let taking_back = move |tx: &mut Tx<'_>| take_back(tx, person, &sent);
+                self.store.run("TakeCodeBack", Mode::Write, None, taking_back).await?;
+                Some("code_not_sent")
+            }
         };
         Ok((Some((to, digits)), problem))
     }

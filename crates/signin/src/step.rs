@@ -36,7 +36,9 @@ impl Provider<'_> {
         }
         match examined.due.step() {
             // what would have ended the flow was done elsewhere, e.g. by an administrator: one click ends it
-            Step::Done(_) if examined.lacks_session => Ok(Outcome::GoTo(kept.into(), CONTINUE, None)),
+            Step::Done(_) if examined.lacks_session && !kept.has_signed_in => {
+                Ok(Outcome::GoTo(kept.into(), CONTINUE, None))
+            }
             Step::Done(_) if kept.device.is_some() => Ok(Outcome::GoTo(kept.into(), DEVICE, None)),
             Step::Done(_) => self.answer(visit, kept, circumstances).await,
             step => Ok(self.lead(kept, step)),
@@ -171,7 +173,8 @@ impl Provider<'_> {
         });
         let examined: Examined = examined.await?;
         kept.flow = examined.due.flow().clone();
-        if examined.lacks_session && matches!(examined.due.step(), Step::Done(_) | Step::Consent) {
+        let is_complete = matches!(examined.due.step(), Step::Done(_) | Step::Consent);
+        if examined.lacks_session && is_complete && !kept.has_signed_in {
             let (outcome, _) = self.advance(visit, (kept, CONTINUE), |_, _| Ok(Done::Nothing)).await?;
             return Ok(outcome);
         }

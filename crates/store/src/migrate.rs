@@ -42,7 +42,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (34, include_str!("../../../migrations/0034_device_authorization.sql")),
     (35, include_str!("../../../migrations/0035_second_factor.sql")),
     (36, include_str!("../../../migrations/0036_password_reset_mail.sql")),
-    (37, include_str!("../../../migrations/0037_sign_in_cutoff.sql")),
+    (37, include_str!("../../../migrations/0037_sign_in_under_way.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -26,6 +26,8 @@ macro_rules! state_tables {
 }
 
 state_tables! {
+    /// Wrong codes of people who know their passwords.
+    AttemptGuard = "attempt_guard",
     /// Failed password attempts for names that no user has.
     AttemptAtNobody = "attempt_at_nobody",
     /// Public keys that signed audit entries.
@@ -96,6 +98,8 @@ state_tables! {
     SecurityContactCode = "security_contact_code",
     /// Until when what people proved in sign-ins under way counts no longer.
     SignInCutoff = "sign_in_cutoff",
+    /// Sign-ins under way that are too large for a cookie.
+    SignInFlow = "sign_in_flow",
     /// What client apps have of people who signed in.
     SignInGrant = "sign_in_grant",
     /// What came of attempts to sign in.

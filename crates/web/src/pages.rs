@@ -112,8 +112,10 @@ pub async fn answer(
     };
     let query = read_form(raw)?;
     let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
-    let kept =
-        named.and_then(|id| KeptFlow::open(&app.context.master, id, &visit.browser, &cookies.flow(id)?));
+    let kept = match named.and_then(|id| Some((id, cookies.flow(id)?))) {
+        Some((id, cookie)) => app.provider(&app.store).flow_of(&visit, id, &cookie).await?,
+        None => None,
+    };
     // a flow's pages are those of its issuer: below another's they would show one tenant at the other's address
     let is_own = |kept: &KeptFlow| {
         // the page of a forgotten password is a tenant's, also in a flow of the installation's issuer
@@ -204,7 +206,7 @@ impl Browser<'_> {
 
     async fn authorize(self) -> Result<Response<AnswerBody>, Problem> {
         let outcome = self.provider().authorize(&self.visit, self.query.clone()).await?;
-        Ok(self.answer(outcome))
+        self.answer(outcome).await
     }
 
     /// The flow that the address names, if it is under way in this browser.
@@ -230,7 +232,7 @@ impl Browser<'_> {
             return Ok(response);
         }
         let outcome = self.provider().show(&self.visit, kept, step).await?;
-        Ok(self.answer(outcome))
+        self.answer(outcome).await
     }
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
@@ -240,7 +242,7 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
         let outcome = self.do_step(step, kept, Form(&form)).await?;
-        Ok(self.answer(outcome))
+        self.answer(outcome).await
     }
 
     /// Whether a form proves that it is of this page of this server.
@@ -293,7 +295,7 @@ impl Browser<'_> {
             return Ok(see_other(&self.in_language(address)));
         };
         attempt.was_right();
-        Ok(self.answer(outcome))
+        self.answer(outcome).await
     }
 
     async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
@@ -351,21 +353,26 @@ impl Browser<'_> {
         page(&self, shown, SIGN_OUT)
     }
 
-    fn answer(mut self, outcome: Outcome) -> Response<AnswerBody> {
-        match outcome {
+    async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
+        Ok(match outcome {
             Outcome::Leave(address) => {
                 self.end_flow();
                 let mut response = see_other(&address);
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::GoTo(kept, step, session) => {
+            Outcome::GoTo(mut kept, step, session) => {
                 self.set_session(session);
-                self.go_to(&kept, step)
+                // the next page asks anew where it asks an authenticator
+                kept.ceremony = None;
+                self.keep(&kept).await?;
+                let mut response = see_other(&self.address(&kept, step));
+                self.cookies.write(&mut response);
+                response
             }
             Outcome::Page(kept, shown) => {
-                if kept.is_changed && !self.keep(&kept) {
-                    return error_page(&self, PageError::request("The authorization request is too long."));
+                if kept.is_changed {
+                    self.keep(&kept).await?;
                 }
                 let step = shown.step;
                 let action = self.address(&kept, step);
@@ -386,7 +393,7 @@ impl Browser<'_> {
                 page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post")
             }
             Outcome::Error(error) => error_page(&self, error),
-        }
+        })
     }
 
     fn set_session(&mut self, session: Option<NewSession>) {
@@ -398,13 +405,11 @@ impl Browser<'_> {
         }
     }
 
-    /// Lets the browser keep a flow; whether that fits.
-    fn keep(&mut self, kept: &KeptFlow) -> bool {
-        let sealed = kept.seal(&self.app.context.master, &self.visit.browser);
-        if let Some(sealed) = &sealed {
-            self.cookies.set_flow(&kept.id, sealed);
-        }
-        sealed.is_some()
+    /// Lets the browser keep a flow.
+    async fn keep(&mut self, kept: &KeptFlow) -> Result<(), Problem> {
+        let cookie = self.provider().keep_flow(&self.visit, kept).await?;
+        self.cookies.set_flow(&kept.id, &cookie);
+        Ok(())
     }
 
     /// A page with the addresses of those that it leads to.
@@ -418,15 +423,6 @@ impl Browser<'_> {
             }
         }
         page
-    }
-
-    fn go_to(mut self, kept: &KeptFlow, step: &str) -> Response<AnswerBody> {
-        if !self.keep(kept) {
-            return error_page(&self, PageError::request("The authorization request is too long."));
-        }
-        let mut response = see_other(&self.address(kept, step));
-        self.cookies.write(&mut response);
-        response
     }
 
     /// The address of a page of a flow, below the issuer that was asked.

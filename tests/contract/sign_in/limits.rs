@@ -12,6 +12,9 @@ async fn guess(server: &Process, home: &Home, from: &str, at_most: usize) -> usi
     let csrf = page.field("csrf");
     for tried in 0..at_most {
         let name = format!("nobody-{tried}");
+        // a form that proves nothing takes nothing back
+        let empty = [("csrf", csrf.as_str()), ("username", name.as_str())];
+        browser.post(&page.action(), &empty, &[("x-forwarded-for", from)]).await;
         let fields = [("csrf", csrf.as_str()), ("username", name.as_str()), ("password", "guessed")];
         let answer = browser.post(&page.action(), &fields, &[("x-forwarded-for", from)]).await;
         if answer.status == 429 {

@@ -8,7 +8,7 @@ use super::{
     Home, PASSWORD,
     browser::{Browser, Page},
     claims, first, link, parameter,
-    second_factor::{ask_for, typed},
+    second_factor::{ask_for, code_of, enrol, typed},
     tenant_option,
 };
 use crate::{
@@ -164,19 +164,44 @@ on_both_engines! {
         // a session alone is offered nothing
         let answer = browser.open(&home.request(&[])).await;
         assert!(answer.left.is_some());
-        // the next proof is offered the second one; put off, it rests
-        let (mut browser, page) = typed(&world, &home, &[]).await;
-        let asked = page.asked();
-        assert_eq!(asked["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
-        let next = browser.submit(&page, &[("choice", "later")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        // who knows the password alone makes no second one; who shows the first one is offered it; put off, it rests
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "it rests");
-        // the new passkey signs in
-        let mut other = Browser::new(&world);
-        let page = other.open(&home.request(&[])).await;
-        let next = show(&mut other, &page, &authenticator, &home.user).await;
-        assert!(parameter(&other.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        for is_offered in [true, false] {
+            let mut other = Browser::new(&world);
+            let page = other.open(&home.request(&[])).await;
+            let mut next = show(&mut other, &page, &authenticator, &home.user).await;
+            if is_offered {
+                assert_eq!(next.asked()["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
+                next = other.submit(&next, &[("choice", "later")]).await;
+            }
+            assert!(parameter(&other.go_on(&next).await, "code").is_some(), "{is_offered}");
+        }
+    }
+
+    /// A passkey counts for both factors: who knows the password alone makes none beside what the person has.
+    async fn a_password_alone_makes_no_passkey_beside_a_factor(world: World) {
+        let home = Home::new(&world).await;
+        let factor = ask_for(&world, &home, "totp").await;
+        let (secret, ..) = enrol(&world, &home).await;
+        let links = format!("/api/management/v2/ClientApp/{}/mfainstances", id(&home.app));
+        world.admin.put(&links, json!({ "relatedIds": [] })).await.expect(202);
+        allow(&world).await;
+        world.set_option("PasskeyEnrolment", "Offer").await;
+        let (mut browser, next) = typed(&world, &home, &[]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "none is offered");
+        // one that is required is made by who shows the factor first
+        world.set_option("PasskeyEnrolment", "Require").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("one-time-code"), "{}", page.html);
+        let page = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        assert!(page.html.contains("Create a passkey"), "{}", page.html);
+        // an administrator who keeps enrolment closed opens no other way
+        tenant_option(&world, &home, "SecondFactorEnrolment", "Administrator").await;
+        world.set_option("PasskeyEnrolment", "Offer").await;
+        world.admin.delete(&format!("/api/management/v2/MfaInstance/{}", id(&factor))).await.expect(204);
+        let (mut browser, next) = typed(&world, &home, &[]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
     /// Require: nobody signs in without, and there is no way to put it off.
@@ -323,7 +348,7 @@ on_both_engines! {
         let declined = browser.submit(&page, &[("choice", "cancel")]).await;
         assert_eq!(parameter(&browser.go_on(&declined).await, "error").as_deref(), Some("access_denied"));
         let (mut browser, page) = typed(&world, &home, &[]).await;
-        let next = browser.submit(&page, &[("decision", "accept")]).await;
+        let next = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         let (mut browser, next) = typed(&world, &home, &[]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
@@ -334,7 +359,7 @@ on_both_engines! {
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
         let page = browser.open(&home.request(&[])).await;
-        let next = browser.submit(&page, &[("decision", "accept")]).await;
+        let next = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
@@ -356,7 +381,7 @@ on_both_engines! {
                 lock(true).await;
                 lock(false).await;
             }
-            let refused = browser.submit(&page, &[("decision", "accept")]).await;
+            let refused = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
             assert!(refused.html.contains("You cannot sign in here"), "{}", refused.html);
             assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
             // another try is a new proof
@@ -364,6 +389,30 @@ on_both_engines! {
             let page = browser.type_password(&page, "ann", PASSWORD).await;
             assert!(page.html.contains("2026-11"), "{}", page.html);
         }
+    }
+
+    /// Terms that changed while they were read are read once more.
+    async fn other_terms_are_not_accepted_by_the_way(world: World) {
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "TermsVersion", "2026-11").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        tenant_option(&world, &home, "TermsVersion", "2027-01").await;
+        let shown = browser.submit(&page, &[("version", "2026-11"), ("decision", "accept")]).await;
+        assert!(shown.html.contains("The terms have changed") && shown.html.contains("2027-01"), "{}", shown.html);
+        let next = browser.submit(&shown, &[("version", "2027-01"), ("decision", "accept")]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+    }
+
+    /// A session that ended is not made anew by a page that stayed open.
+    async fn a_session_that_ended_is_not_made_anew(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let (mut browser, consent) = typed(&world, &home, &[]).await;
+        assert!(consent.html.contains("Allow access?"), "{}", consent.html);
+        let session = world.all("SignInSession").await[0].clone();
+        world.admin.delete(&format!("/api/management/v2/SignInSession/{}", id(&session))).await.expect(204);
+        let allowed = browser.submit(&consent, &[("decision", "allow")]).await;
+        assert_eq!(allowed.status, 400, "{}", allowed.html);
+        assert!(world.all("SignInSession").await.as_array().unwrap().iter().all(|one| one["endedOn"].is_string()));
     }
 
     /// Who signs out leaves no other sign-in under way behind.
@@ -376,7 +425,7 @@ on_both_engines! {
         assert!(under_way.html.contains("2026-11"), "{}", under_way.html);
         let page = browser.open("/connect/endsession").await;
         browser.submit(&page, &[("decision", "allow")]).await;
-        let over = browser.submit(&under_way, &[("decision", "accept")]).await;
+        let over = browser.submit(&under_way, &[("version", "2026-11"), ("decision", "accept")]).await;
         assert_eq!(over.status, 400, "{}", over.html);
     }
 

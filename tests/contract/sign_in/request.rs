@@ -9,6 +9,28 @@ use super::{
 use crate::id;
 
 on_both_engines! {
+    /// `state` up to 2,048 and `nonce` up to 512 characters come back as they were, whatever pages lie between: what is too
+    /// large for a cookie is a row.
+    async fn the_longest_state_comes_back(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let (state, nonce) = ("s".repeat(2_048), "n".repeat(512));
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("state", &state), ("nonce", &nonce)])).await;
+        let wrong = browser.type_password(&page, "ann", "wrong").await;
+        let consent = browser.type_password(&wrong, "ann", PASSWORD).await;
+        let next = browser.submit(&consent, &[("decision", "allow")]).await;
+        let answer = browser.go_on(&next).await;
+        assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()));
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["nonce"], json!(nonce));
+        // another browser has nothing of it
+        let mut other = Browser::new(&world);
+        let flow = page.action().split_once("flow=").unwrap().1.to_owned();
+        other.cookies.insert(format!("chancery-flow-{flow}"), "row".to_owned());
+        assert_eq!(other.open(&page.address).await.status, 400);
+    }
+
     /// Section 4: what could send an answer to a stranger is told on a page, with the trace id.
     async fn strangers_get_no_redirect(world: World) {
         let home = Home::new(&world).await;

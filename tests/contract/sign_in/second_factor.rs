@@ -98,6 +98,34 @@ pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) 
     (secret, codes, used)
 }
 
+/// The same home, to be given another app.
+fn home_like(home: &Home) -> Home {
+    Home {
+        app: home.app.clone(),
+        tenant: home.tenant.clone(),
+        secret: home.secret.clone(),
+        user: home.user.clone(),
+    }
+}
+
+/// Another app of the home's tenant and store, which asks for no second factor.
+async fn second_app(world: &World, home: &Home) -> Value {
+    let instance = first(world, "/IdpInstance").await;
+    let app = world.make("ClientApp", json!({ "name": "Plain", "isPublic": true })).await;
+    relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[home.tenant.as_str()]).await;
+    world
+        .admin
+        .post(
+            &format!("{BASE}/IdpInstance/{}/clientapps", id(&instance)),
+            json!({ "relatedIds": [id(&app)] }),
+        )
+        .await
+        .expect(202);
+    let uri = json!({ "clientAppId": app["id"], "uri": super::CALLBACK, "redirectUriType": "Login" });
+    world.make("ClientAppRedirectUri", uri).await;
+    app
+}
+
 /// How the last sign-in that left a record came about.
 async fn last_record(world: &World) -> Value {
     first(world, "/SignInRecord?sortOrder=descending&count=1").await
@@ -152,6 +180,45 @@ on_both_engines! {
         assert!(refused.html.contains("is not right"), "{}", refused.html);
     }
 
+    /// What a password clears elsewhere gives no new guesses at codes: a right code alone forgets the wrong ones.
+    async fn a_known_password_buys_no_endless_guesses(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let (secret, ..) = enrol(&world, &home).await;
+        let plain = Home { app: second_app(&world, &home).await, ..home_like(&home) };
+        let (mut browser, mut page) = typed(&world, &home, &[]).await;
+        for number in 0..5 {
+            page = browser.submit(&page, &[("code", "000000")]).await;
+            if number == 3 {
+                // a sign-in without a second factor clears the counts of the store
+                let (mut other, next) = typed(&world, &plain, &[]).await;
+                assert!(parameter(&other.go_on(&next).await, "code").is_some());
+                let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+                assert_eq!(user["failedTemporaryLockAttempts"], 0);
+            }
+        }
+        let locked = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        assert!(locked.html.contains("The account is locked"), "{}", locked.html);
+        // and again once the password was cleared once more
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let locked = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
+        assert!(locked.html.contains("The account is locked"), "{}", locked.html);
+    }
+
+    /// Every page of a factor leads back to the app.
+    async fn each_page_leads_back(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let back = browser.submit(&page, &[("choice", "cancel")]).await;
+        assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
+        enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let back = browser.submit(&page, &[("choice", "cancel")]).await;
+        assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
+    }
+
     /// A right code clears what was counted, once the sign-in is complete.
     async fn a_finished_sign_in_clears_what_was_counted(world: World) {
         let home = Home::new(&world).await;
@@ -186,6 +253,24 @@ on_both_engines! {
         let page = browser.submit(&page, &[("choice", &choice)]).await;
         let again = browser.submit(&page, &[("code", &codes[3])]).await;
         assert!(again.html.contains("The code is not right."), "{}", again.html);
+    }
+
+    /// A session that a recovery code made ends with the authenticator that it stood for.
+    async fn recovery_codes_go_with_their_authenticator(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        let (_, codes, _) = enrol(&world, &home).await;
+        let (mut browser, page) = typed(&world, &home, &[]).await;
+        let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+        let page = browser.submit(&page, &[("choice", &choice)]).await;
+        let next = browser.submit(&page, &[("code", &codes[0])]).await;
+        browser.go_on(&next).await;
+        let factor = world.all("SignInFactor").await[0].clone();
+        world.admin.delete(&format!("{BASE}/SignInFactor/{}", id(&factor))).await.expect(204);
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("class=\"secret\""), "no code is left: {}", page.html);
     }
 
     /// An administrator removes a factor: the sessions that it was used in end, and another one can be enrolled.

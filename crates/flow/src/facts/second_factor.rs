@@ -60,8 +60,8 @@ impl CodeKind {
 /// SecondFactorEnrolment, for this person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Enrolment {
-    /// Not now: the person has a second factor already, of whatever instance. Else who knows the password
-    /// would enrol their own beside it.
+    /// Not now: the person has a second factor of the tenant already. Else who knows the password would enrol
+    /// their own beside it.
     Closed,
     /// In a sign-in.
     AtSignIn,

@@ -1,7 +1,7 @@
 //! Second factors that people enrolled.
 
 use chancery_application::{APPLICATION_USER, ApplicationUserId, sign_out_by};
-use chancery_record::{KEY, SHOWN, Timestamp, Value, choice_types, id_types, record};
+use chancery_record::{KEY, SHOWN, Timestamp, choice_types, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
     StateTable, Tx, load, note,
@@ -33,7 +33,7 @@ record! {
         mfa_instance_id: MfaInstanceId = SHOWN,
         /// What it is.
         kind: SignInFactorKind = SHOWN,
-        /// How many recovery codes the person has left.
+        /// How many recovery codes are left in its place.
         recovery_codes: i64 = SHOWN,
         /// When it was enrolled.
         enrolled_on: Timestamp = SHOWN,
@@ -52,7 +52,7 @@ static REACH: [Reach; 2] = [
 pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
     "SignInFactor",
     "(SELECT f.rid, f.id, f.person_id AS platform_user_id, f.mfa_instance_id, 'Authenticator' AS kind, \
-     (SELECT count(*) FROM recovery_code c WHERE c.person_id = f.person_id) AS recovery_codes, \
+     (SELECT count(*) FROM recovery_code c WHERE c.second_factor_id = f.id) AS recovery_codes, \
      f.enrolled_on, f.used_on, CAST(0 AS BIGINT) AS last_entry FROM second_factor f)",
     Reach::Any(&REACH),
 )
@@ -83,17 +83,12 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// The recovery codes are for who has no authenticator at hand: they go with it, and so do browsers that are
-/// remembered.
+/// The recovery codes stand for the authenticator: they go with it.
 fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = SIGN_IN_FACTOR.read_key(call.request.parameter(0))?;
     let was = load(&call.context, tx, &SIGN_IN_FACTOR, None, key)?;
     let id = SignInFactor::ID.get(&was.values)?.0;
-    let person: Value = SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0.into();
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
-    for table in [StateTable::RecoveryCode, StateTable::RememberedDevice] {
-        tx.queue(&table.delete("WHERE person_id = ?1"), vec![person.clone()])?;
-    }
     sign_out_by(tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id), call.context.now)?;
     note(&call.context, tx, &SIGN_IN_FACTOR, (&was, &was.values), ("Deleted", "removed"))?;
     Ok(Answer::new(call.request.op.status))

@@ -87,6 +87,8 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::OfferRest, "rid", MARGIN),
         (StateTable::RememberedDevice, "digest", MARGIN),
         (StateTable::SignInCutoff, "person_id", MARGIN),
+        (StateTable::SignInFlow, "id", MARGIN),
+        (StateTable::AttemptGuard, "person_id", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

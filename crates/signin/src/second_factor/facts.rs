@@ -67,11 +67,14 @@ pub fn facts_of(
         usable,
         has_recovery_code: enrolled.has_recovery_code,
         enrolment: match tenant.options.text("SecondFactorEnrolment") {
-            _ if !enrolled.authenticators.is_empty() => Enrolment::Closed,
+            // else who knows the password would enrol their own beside it
+            _ if tenant.factors.iter().any(|factor| enrolled.authenticators.contains(&factor.id)) => {
+                Enrolment::Closed
+            }
             "Administrator" => Enrolment::AfterAccessPass,
             _ => Enrolment::AtSignIn,
         },
-        is_remembered: enrolled.is_remembered,
+        is_remembered: enrolled.is_remembered && tenant.options.span("RememberDeviceLifetime") > 0,
         does_passkey_satisfy: tenant.options.flag("PasskeySatisfiesSecondFactor"),
     })
 }

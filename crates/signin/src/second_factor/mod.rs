@@ -2,6 +2,7 @@
 
 mod authenticator;
 mod facts;
+pub mod guard;
 mod page;
 mod recovery;
 mod remembered;
@@ -19,7 +20,9 @@ pub use facts::{Asked, asked_for, facts_of};
 pub use page::{choice_of, enrol_context, factor_context};
 pub use recovery::{make as make_recovery_codes, use_code};
 pub use remembered::{Device, remember};
-pub use sent_code::{Destination, Purpose, Sending, Text, Typed, destination, send, verify as verify_sent};
+pub use sent_code::{
+    Destination, Purpose, Sending, Text, Typed, destination, send, take_back, verify as verify_sent,
+};
 
 use crate::application::OfferedStore;
 

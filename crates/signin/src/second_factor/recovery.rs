@@ -23,29 +23,41 @@ fn new_code() -> String {
     format!("{first}-{second}")
 }
 
-/// Makes a new set of codes, which are shown once. The set of before ends.
+/// Makes the codes in place of an authenticator's, which are shown once.
 ///
 /// # Errors
 /// Errors of the store.
-pub fn make(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<Vec<String>, StoreError> {
-    tx.queue(&StateTable::RecoveryCode.delete("WHERE person_id = ?1"), vec![person.into()])?;
+pub fn make(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (person, factor): (Uuid, Uuid),
+) -> Result<Vec<String>, StoreError> {
     let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
     for code in &codes {
         let digest = digest(&context.app.master, person, code);
-        let text = StateTable::RecoveryCode.insert("(digest, person_id) VALUES (?1, ?2)");
-        tx.queue(&text, vec![digest.into(), person.into()])?;
+        let text =
+            StateTable::RecoveryCode.insert("(digest, person_id, second_factor_id) VALUES (?1, ?2, ?3)");
+        tx.queue(&text, vec![digest.into(), person.into(), factor.into()])?;
     }
     Ok(codes)
 }
 
-/// Uses a code up; whether it was one of the person's.
+/// Uses a code up; the authenticator of this instance that it stands for, if it is right.
 ///
 /// # Errors
 /// Errors of the store.
-pub fn use_code(context: &Context, tx: &mut Tx<'_>, person: Uuid, typed: &str) -> Result<bool, StoreError> {
+pub fn use_code(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (person, instance): (Uuid, Uuid),
+    typed: &str,
+) -> Result<Option<Uuid>, StoreError> {
     let digest = digest(&context.app.master, person, typed);
-    let text = StateTable::RecoveryCode.delete("WHERE digest = ?1 AND person_id = ?2");
-    Ok(tx.execute(&text, &[digest.into(), person.into()])? == 1)
+    let text = StateTable::RecoveryCode.delete(
+        "WHERE digest = ?1 AND second_factor_id IN (SELECT id FROM second_factor \
+         WHERE person_id = ?2 AND mfa_instance_id = ?3) RETURNING second_factor_id",
+    );
+    tx.returning(&text, &[digest.into(), person.into(), instance.into()], |row| row.id(0))
 }
 
 #[cfg(test)]

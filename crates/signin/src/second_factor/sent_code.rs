@@ -241,6 +241,16 @@ pub fn send(
     Ok(Sending::Sent)
 }
 
+/// Takes a code back that nobody got.
+///
+/// # Errors
+/// Errors of the store.
+pub fn take_back(tx: &mut Tx<'_>, person: Uuid, purpose: &Purpose) -> Result<(), StoreError> {
+    let text = StateTable::OneTimeCode
+        .update("SET valid_until = 0, sent = sent - 1 WHERE person_id = ?1 AND purpose = ?2");
+    tx.queue(&text, vec![person.into(), purpose.name().into()])
+}
+
 fn text_for(
     context: &Context,
     tx: &mut Tx<'_>,

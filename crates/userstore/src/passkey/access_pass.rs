@@ -308,10 +308,8 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             "is not accepted, or the user's state does not let the user in now",
         )
     };
-    let known = by_login(&call.context, tx, form.login_name.as_str())?
-        .filter(|found| found.user.is_admitted(call.context.now));
-    let Some(found) = known else { return Ok(Answer::refusing(refused())) };
-    let Some(attempt) = begin_attempt(&call.context, tx, found)? else {
+    let known = by_login(&call.context, tx, form.login_name.as_str())?;
+    let Some(attempt) = begin_attempt(&call.context, tx, known)? else {
         return Ok(Answer::refusing(refused()));
     };
     let Some(id) = find(&call.context, tx, &attempt.found, &form.value.0)? else {

@@ -180,7 +180,7 @@ const NOBODIES: u8 = 64;
 
 /// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
 /// write would reveal which login names exist.
-pub(super) fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
     tx.queue(

@@ -14,7 +14,7 @@ use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Pe
 
 use crate::user::USER;
 
-pub use attempt::{by_login, record_failure};
+pub use attempt::{by_login, count_for_nobody, record_failure};
 pub use set::options;
 
 const PASSWORD: TextRule = TextRule {

@@ -6,7 +6,7 @@ use chancery_resource::{AuditAction, Context, Problem, Tx, load_rows};
 use uuid::Uuid;
 
 use super::{USER, UserForUpdate, limits};
-use crate::password::{options, record_failure};
+use crate::password::{count_for_nobody, options, record_failure};
 
 /// An attempt of a user, begun. One that is dropped was not made.
 pub struct InstantAttempt {
@@ -16,23 +16,29 @@ pub struct InstantAttempt {
     id: Uuid,
 }
 
-/// Begins an attempt; `None` where lock or throttle refuse it.
+/// Begins an attempt; `None` where there is nobody who could sign in, or lock or throttle refuse it. Whatever comes of it,
+/// something is written: time tells nothing.
 ///
 /// # Errors
 /// Those of the store.
 pub fn begin_attempt(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: UserForUpdate,
+    found: Option<UserForUpdate>,
 ) -> Result<Option<InstantAttempt>, Problem> {
+    let Some(found) = found.filter(|found| found.user.is_admitted(context.now)) else {
+        count_for_nobody(context, tx)?;
+        return Ok(None);
+    };
     let (limits, id) = (limits(&*options(context)?), context.new_id());
     match lockout::begin(&found.user.lockout(), &limits, context.now, id) {
         AttemptStart::Counted(state) => Ok(Some(InstantAttempt { found, state, id })),
         AttemptStart::Refused(_, failed) => {
-            if let Some(failed) = failed {
-                record_failure(context, tx, found, &failed)?;
-                tx.commit_dry_run();
+            match failed {
+                Some(failed) => record_failure(context, tx, found, &failed).map(drop)?,
+                None => count_for_nobody(context, tx)?,
             }
+            tx.commit_dry_run();
             Ok(None)
         }
     }

@@ -6,8 +6,8 @@ use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
     ACCESS_PASS, Act, Begun, CONFIRM, CONSENT, ChangeBegun, Confirmation, Credentials, DEVICE, ENROL,
-    GivenConsent, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError, PassTyped,
-    PasskeyBegun, RECOVERY, SECOND_FACTOR, TERMS,
+    GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError,
+    PassTyped, PasskeyBegun, RECOVERY, SECOND_FACTOR, TERMS,
 };
 
 use super::{Browser, Parameters};
@@ -15,7 +15,7 @@ use crate::app::address_of;
 
 /// What an attempt comes to, and whether it was right. It is boxed: the future of every request is as large as the
 /// largest.
-type Proving<'a> = Pin<Box<dyn Future<Output = Result<(Outcome, bool), Problem>> + Send + 'a>>;
+type Proving<'a> = Pin<Box<dyn Future<Output = Result<(Outcome, Judged), Problem>> + Send + 'a>>;
 
 /// The fields of a form.
 pub struct Form<'a>(pub &'a Parameters);
@@ -41,6 +41,11 @@ impl Form<'_> {
         Secret::new(self.field(name).unwrap_or_default())
     }
 
+    /// The other way that was chosen on a page of second factors.
+    fn way(&self) -> Option<&str> {
+        self.field("choice").or_else(|| self.field("resend"))
+    }
+
     /// What an authenticator answered, if it did.
     fn credential(&self) -> Option<&str> {
         self.field("credential").filter(|text| !text.is_empty())
@@ -56,7 +61,8 @@ impl Browser<'_> {
         form: Form<'_>,
     ) -> Result<Outcome, Problem> {
         let (provider, visit) = (self.provider(), &self.visit);
-        let about = kept.id.clone();
+        // whose proofs came before is known: a new sign-in gives no new tries
+        let about = kept.person().map_or_else(|| kept.id.clone(), |person| person.to_string());
         match step {
             PASSWORD => match form.credential() {
                 Some(answer) => self.passkey(kept, (PASSWORD, answer)).await,
@@ -68,17 +74,17 @@ impl Browser<'_> {
                 self.attempt((ACCESS_PASS, &name), Box::pin(provider.use_access_pass(visit, kept, typed)))
                     .await
             }
+            SECOND_FACTOR | ENROL if form.way().is_some() => {
+                provider.go_other_way(visit, kept, form.way().unwrap_or_default()).await
+            }
             SECOND_FACTOR => match form.credential() {
                 Some(answer) => self.passkey(kept, (SECOND_FACTOR, answer)).await,
                 None => self.attempt((SECOND_FACTOR, &about), Box::pin(self.confirm(kept, &form))).await,
             },
-            ENROL => match form.field("choice") {
-                Some(_) => Box::pin(self.confirm(kept, &form)).await.map(|(outcome, _)| outcome),
-                None => {
-                    self.attempt((ENROL, &about), Box::pin(provider.enrol(visit, kept, form.text("code"))))
-                        .await
-                }
-            },
+            ENROL => {
+                let enrolling = Box::pin(provider.enrol(visit, kept, form.text("code")));
+                self.attempt((ENROL, &about), enrolling).await
+            }
             RECOVERY => provider.recovery_codes_seen(visit, kept).await,
             PASSKEY => match form.credential() {
                 Some(answer) => self.passkey(kept, (PASSKEY, answer)).await,
@@ -122,23 +128,23 @@ impl Browser<'_> {
                 return Ok(Outcome::Error(PageError::too_many(seconds)));
             }
         };
-        let (outcome, is_right) = proving.await?;
-        self.app.metrics.note_sign_in(method, if is_right { "right" } else { "wrong" });
-        if is_right {
-            attempt.was_right();
-        } else {
-            attempt.was_wrong(now);
+        let (outcome, judged) = proving.await?;
+        match judged {
+            Judged::Right => {
+                self.app.metrics.note_sign_in(method, "right");
+                attempt.was_right();
+            }
+            Judged::Wrong => {
+                self.app.metrics.note_sign_in(method, "wrong");
+                attempt.was_wrong(now);
+            }
+            Judged::Not => {}
         }
         Ok(outcome)
     }
 
-    async fn confirm(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, bool), Problem> {
-        let typed = Confirmation {
-            code: form.text("code"),
-            again: form.field("resend").is_some(),
-            choice: form.field("choice").map(str::to_owned),
-            remembers: form.field("remember").is_some(),
-        };
+    async fn confirm(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
+        let typed = Confirmation { code: form.text("code"), remembers: form.field("remember").is_some() };
         self.provider().confirm(&self.visit, kept, typed).await
     }
 
@@ -151,7 +157,7 @@ impl Browser<'_> {
         let name = typed.username.clone();
         let proving = Box::pin(async move {
             match self.provider().begin_password(&self.visit, kept, typed).await? {
-                Begun::Answered(outcome) => Ok((outcome, true)),
+                Begun::Answered(outcome) => Ok((outcome, Judged::Not)),
                 Begun::Verify(pending, work) => {
                     let verified = self.app.pool.run(None, work).await?;
                     self.provider().end_password(&self.visit, pending, verified).await
@@ -170,7 +176,7 @@ impl Browser<'_> {
         let about = kept.id.clone();
         let proving = Box::pin(async move {
             match self.provider().begin_change(&self.visit, kept, typed).await? {
-                ChangeBegun::Answered(outcome) => Ok((outcome, true)),
+                ChangeBegun::Answered(outcome) => Ok((outcome, Judged::Not)),
                 ChangeBegun::Verify(changing, work) => {
                     let verified = self.app.pool.run(None, work).await?;
                     self.provider().end_change(&self.visit, changing, verified).await
@@ -184,7 +190,7 @@ impl Browser<'_> {
         let about = kept.id.clone();
         let proving = Box::pin(async move {
             match self.provider().begin_passkey(&self.visit, kept, shown).await? {
-                PasskeyBegun::Answered(outcome, is_right) => Ok((outcome, is_right)),
+                PasskeyBegun::Answered(outcome, judged) => Ok((outcome, judged)),
                 PasskeyBegun::Verify(shown, work) => {
                     let verified = self.app.pool.run(None, work).await?;
                     self.provider().end_passkey(&self.visit, shown, verified).await
@@ -201,7 +207,7 @@ fn act_of(step: &str, form: &Form<'_>) -> Act {
         (PASSKEY, Some("password")) => Act::PasswordInstead,
         (PASSKEY, _) => Act::NoPasskey,
         (_, Some(_)) => Act::Cancelled,
-        (TERMS, _) if form.field("decision") == Some("accept") => Act::TermsAccepted,
+        (TERMS, _) if form.field("decision") == Some("accept") => Act::TermsAccepted(form.text("version")),
         (TERMS, _) => Act::Cancelled,
         _ if form.field("resend").is_some() => Act::AnotherCode,
         _ => Act::EmailCode(form.text("code")),

@@ -6,3 +6,11 @@ CREATE TABLE sign_in_cutoff (
     expires_on {time} NOT NULL
 );
 CREATE INDEX sign_in_cutoff__expires_on ON sign_in_cutoff (expires_on);
+
+-- A sign-in under way that is too large for the browser's cookie, sealed for that browser.
+CREATE TABLE sign_in_flow (
+    id {text} NOT NULL PRIMARY KEY,
+    sealed {bytes} NOT NULL,
+    expires_on {time} NOT NULL
+);
+CREATE INDEX sign_in_flow__expires_on ON sign_in_flow (expires_on);

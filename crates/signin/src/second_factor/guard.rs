@@ -1,0 +1,78 @@
+//! A guard over guesses at a second factor by who knows the password: only a right code forgets wrong ones, and each lock
+//! is twice as long as the one before.
+
+use chancery_record::Timestamp;
+use chancery_resource::{Context, StateTable, StoreError, Tx};
+use uuid::Uuid;
+
+use crate::application::OfferedStore;
+
+/// The longest lock, in ms: a day.
+const LONGEST_MS: i64 = 24 * 3_600_000;
+/// How long wrong codes are remembered, in ms.
+const REMEMBERED_MS: i64 = 3 * LONGEST_MS;
+/// How many wrong codes lock where the store locks nobody for a while.
+const LIMIT: i64 = 5;
+
+/// Whether a person's codes are not looked at for now.
+///
+/// # Errors
+/// Errors of the store.
+pub fn is_shut(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<bool, StoreError> {
+    let text = "SELECT COALESCE(locked_until, 0) FROM attempt_guard WHERE person_id = ?1";
+    Ok(tx.one(text, &[person.into()], |row| row.int(0))?.is_some_and(|until| until > now.0))
+}
+
+/// Counts a wrong code.
+///
+/// # Errors
+/// Errors of the store.
+pub fn note_wrong(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    store: &OfferedStore,
+    person: Uuid,
+) -> Result<(), StoreError> {
+    let text = StateTable::AttemptGuard.insert(
+        "(person_id, failed, expires_on) VALUES (?1, 1, ?2) ON CONFLICT (person_id) DO UPDATE SET \
+         failed = attempt_guard.failed + 1, expires_on = ?2 RETURNING failed",
+    );
+    let until = context.now.plus(REMEMBERED_MS).0.into();
+    let failed = tx.returning(&text, &[person.into(), until], |row| row.int(0))?.unwrap_or(1);
+    let limit = match store.options.number("AttemptsBeforeTemporaryLock") {
+        limit if limit > 0 && store.options.flag("TemporaryLockEnabled") => limit,
+        _ => LIMIT,
+    };
+    if failed % limit == 0 {
+        let until = context.now.plus(lock(store.options.span("TemporaryLockDuration"), failed / limit));
+        let text = StateTable::AttemptGuard.update("SET locked_until = ?2 WHERE person_id = ?1");
+        tx.queue(&text, vec![person.into(), until.0.into()])?;
+    }
+    Ok(())
+}
+
+/// How long the lock of this number is, in ms.
+fn lock(first: i64, number: i64) -> i64 {
+    let doublings = u32::try_from((number - 1).clamp(0, 30)).unwrap_or(0);
+    first.saturating_mul(1_i64 << doublings).min(LONGEST_MS)
+}
+
+/// Forgets wrong codes: one was right.
+///
+/// # Errors
+/// Errors of the store.
+pub fn clear(tx: &mut Tx<'_>, person: Uuid) -> Result<(), StoreError> {
+    tx.queue(&StateTable::AttemptGuard.delete("WHERE person_id = ?1"), vec![person.into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_MS, lock};
+
+    #[test]
+    fn each_lock_is_longer_up_to_a_day() {
+        assert_eq!([1, 2, 3].map(|number| lock(300_000, number)), [300_000, 600_000, 1_200_000]);
+        assert_eq!(lock(300_000, 20), LONGEST_MS);
+        assert_eq!(lock(i64::MAX, i64::MAX), LONGEST_MS);
+    }
+}

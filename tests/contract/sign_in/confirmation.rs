@@ -26,7 +26,7 @@ on_both_engines! {
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
         let home = unconfirmed(&world).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
-        assert!(page.html.contains("Confirm your e-mail address") && page.html.contains("a…@example.com"), "{}", page.html);
+        assert!(page.html.contains("Confirm your email address") && page.html.contains("a…@example.com"), "{}", page.html);
         let text = sink.wait_for(1).await[0].text();
         let code = text.split_whitespace().find(|word| word.len() == 6 && word.bytes().all(|byte| byte.is_ascii_digit())).unwrap();
         let wrong = browser.submit(&page, &[("code", "1234567")]).await;

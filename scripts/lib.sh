@@ -71,7 +71,7 @@ install_browser_tools() {
     local stamp pins="$PWD/tests/browser"
     stamp="$(cat "$pins/package-lock.json" "$pins/requirements.txt" | sha256sum)"
     if [ "$(cat "$browser_tools/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
-    echo "installing playwright-core, axe-core and soft-webauthn"
+    echo "installing what drives a browser, and what reads its pages"
     rm -rf "$browser_tools"
     mkdir -p "$browser_tools"
     cp "$pins/package.json" "$pins/package-lock.json" "$browser_tools"
@@ -124,7 +124,13 @@ start_server() {
     CHANCERY_ROOT_CLIENT_SECRET="$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')"
     export CHANCERY_ROOT_CLIENT_SECRET
     : >"$work/server.log"
-    CHANCERY_LISTEN=127.0.0.1:0 CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
+    # browsers have passkeys where the server goes by a name, whose port must be known before the server starts
+    local port=0
+    if [ -n "${server_name:-}" ]; then
+        port="$(python3 -c 'import socket; one = socket.create_server(("127.0.0.1", 0)); print(one.getsockname()[1])')"
+        export CHANCERY_PUBLIC_URL="http://$server_name:$port"
+    fi
+    CHANCERY_LISTEN="127.0.0.1:$port" CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
     server=$!
     for _ in $(seq 100); do
         base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"

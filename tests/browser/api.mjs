@@ -51,10 +51,10 @@ export async function refused(what, method, path, body, statuses = []) {
   )
 }
 
-/** Sets options of the user store. */
-export async function setOptions(values) {
+/** Sets options of the user store, or those that a further condition names. */
+export async function setOptions(values, condition = '') {
   for (const [name, value] of Object.entries(values)) {
-    const rows = await call('GET', `${options}?filter=${encodeURIComponent(`name eq "${name}"`)}`, undefined, 200)
+    const rows = await call('GET', `${options}?filter=${encodeURIComponent(`name eq "${name}"${condition}`)}`, undefined, 200)
     if (rows.length !== 1) throw new Error(`there are ${rows.length} options named ${name}`)
     const [{ id, concurrencyToken }] = rows
     await call('PATCH', `${options}/${id}`, { value, concurrencyToken }, 202)

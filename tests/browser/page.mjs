@@ -1,5 +1,6 @@
-// A page that runs ceremonies in a real browser, and the authenticators that are plugged into it.
+// A page that runs ceremonies in a real browser.
 
+import { allowAuthenticators } from './authenticator.mjs'
 import { launch, serve } from './chromium.mjs'
 
 const PAGE = `<!doctype html><title>passkeys</title><script>
@@ -19,9 +20,8 @@ export async function open() {
   const browser = await launch()
   const context = await browser.newContext()
   const page = await context.newPage()
-  const devtools = await context.newCDPSession(page)
   await page.goto(own.origin)
-  await devtools.send('WebAuthn.enable', { enableUI: false })
+  const plugIn = await allowAuthenticators(page)
   return {
     origin: own.origin,
     register: (options) => page.evaluate((given) => register(given), options),
@@ -33,20 +33,7 @@ export async function open() {
       await page.goto(own.origin)
       return result
     },
-    /** Plugs an authenticator in; answers how to use it by hand. */
-    async plugIn(more = {}) {
-      const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
-        options: {
-          protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal', hasResidentKey: true,
-          hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true, ...more,
-        },
-      })
-      return {
-        credentials: async () => (await devtools.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
-        put: (credential) => devtools.send('WebAuthn.addCredential', { authenticatorId, credential }),
-        unplug: () => devtools.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId }),
-      }
-    },
+    plugIn,
     async close() {
       await browser.close()
       own.close()

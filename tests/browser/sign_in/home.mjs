@@ -1,6 +1,6 @@
 // The people who sign in, and the client apps that they sign in to; made anew for each run.
 
-import { administration, base, call } from '../api.mjs'
+import { administration, base, call, setOptions } from '../api.mjs'
 import { serve } from '../chromium.mjs'
 
 const management = '/api/management/v2'
@@ -25,7 +25,11 @@ async function openSite() {
       answer.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>The app</title><p>Welcome')
     })
   })
-  return { ...site, posted, callback: `${site.origin}/callback`, goodbye: `${site.origin}/bye` }
+  // this machine has two names: at the server's own the site is its neighbour, at the other one a stranger
+  const named = (host) => `http://${host}:${site.port}`
+  const own = new URL(base).hostname
+  const other = own === 'localhost' ? '127.0.0.1' : 'localhost'
+  return { ...site, posted, neighbour: named(own), stranger: named(other), callback: `${site.origin}/callback`, goodbye: `${site.origin}/bye` }
 }
 
 /** Makes a user of the default store. */
@@ -34,6 +38,14 @@ export async function makePerson(name, members = {}) {
   const user = await call('POST', `${administration}/User`, { loginName, ...members }, 201)
   await call('POST', `${administration}/User/${user.id}/password/reset`, { newPassword: PASSWORD }, 200)
   return loginName
+}
+
+/** Makes a user who has neither password nor passkey, and an access pass for them. */
+export async function makeNewcomer(name) {
+  const loginName = `${name}-${run}`
+  const user = await call('POST', `${administration}/User`, { loginName }, 201)
+  const passes = `${administration}/passkey-security/temporary-access-passes`
+  return { name: loginName, pass: (await call('POST', passes, { userId: user.id }, 201)).value }
 }
 
 async function makeApp(name, site, tenants, instance, members = {}) {
@@ -56,7 +68,20 @@ export async function openHome() {
   const branch = { name: `Branch ${run}`, subscriptionId: tenant.subscriptionId }
   const second = (await call('POST', `${management}/Tenant`, branch, 201)).id
   await relate(`/IdpInstance/${instance}/tenants`, [second])
+  /** An app in a tenant of its own, which has these options. */
+  const makeApart = async (name, options) => {
+    const body = { name: `${name} ${run}`, subscriptionId: tenant.subscriptionId }
+    const { id } = await call('POST', `${management}/Tenant`, body, 201)
+    await relate(`/IdpInstance/${instance}/tenants`, [id])
+    await setOptions(options, ` and applyToTenantId eq "${id}"`)
+    return { ...(await makeApp(name, site, [id], instance)), tenant: id }
+  }
   const make = (name, members, tenants = [tenant.id]) => makeApp(name, site, tenants, instance, members)
+  const guarded = await makeApart('Strongroom', { RememberDeviceLifetime: '30.00:00:00' })
+  const factor = { name: `Authenticator ${run}`, idpTypeId: (await first('IdpType', 'totp')).id }
+  const { id } = await call('POST', `${management}/MfaInstance`, factor, 201)
+  await relate(`/MfaInstance/${id}/tenants`, [guarded.tenant])
+  await relate(`/ClientApp/${guarded.id}/mfainstances`, [id])
   return {
     site,
     issuers: { installation: base, tenant: `${base}/t/${tenant.id}` },
@@ -74,6 +99,9 @@ export async function openHome() {
       native: await make('Pocket Ledger', { isNativeApplication: true }),
       closed: await make('Vault', { isRestricted: true }),
       wide: await make('Fleet', {}, [tenant.id, second]),
+      guarded,
+      binding: await makeApart('Notary', { TermsVersion: '2026-11', TermsUrl: `${site.origin}/terms` }),
+      mailing: await makeApart('Post Office', { EmailConfirmationRequired: 'true' }),
     },
   }
 }

@@ -1,7 +1,8 @@
-// A sign-in by the keyboard alone: where the focus goes, whether it is seen, and what Enter and space do.
+// A sign-in by the keyboard alone, by a password.
 
 import { base } from '../api.mjs'
 import { PASSWORD, request } from './home.mjs'
+import { enter, focusOn, tabThrough, tabTo } from './keys.mjs'
 import { Visitor } from './visitor.mjs'
 
 /** Between them: with script and without, both languages, schemes, issuers, with movement and without. */
@@ -12,67 +13,16 @@ const WALKS = [
   { language: 'en', script: false, scheme: 'dark', motion: 'no-preference', issuer: 'tenant' },
 ]
 const WORDS = {
-  en: { submit: 'Sign in', other: 'Use another account', out: 'Sign out', stay: 'Stay signed in' },
-  de: { submit: 'Anmelden', other: 'Anderes Konto verwenden', out: 'Abmelden', stay: 'Angemeldet bleiben' },
+  en: { submit: 'Sign in', passkey: 'Sign in with a passkey', pass: 'I have an access pass', other: 'Use another account', out: 'Sign out', stay: 'Stay signed in' },
+  de: { submit: 'Anmelden', passkey: 'Mit Passkey anmelden', pass: 'Ich habe einen Zugangspass', other: 'Anderes Konto verwenden', out: 'Abmelden', stay: 'Angemeldet bleiben' },
 }
 const LANGUAGES = ['English', 'Deutsch']
-
-/** Runs in the page: what has the focus, where it is, and whether that is seen. */
-function focused() {
-  const one = document.activeElement
-  if (!one || one === document.body) return null
-  const { top, left, bottom, width, height } = one.getBoundingClientRect()
-  const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(one)
-  const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 && !/, 0\)$/.test(outlineColor) &&
-    width > 0 && height > 0 && top >= 0 && bottom <= innerHeight
-  return { name: one.id || one.textContent.trim(), top, left, isSeen }
-}
 
 /** Runs in the page: how light its ground is, and how long a button takes to change. */
 function looks() {
   const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number)
   const button = document.querySelector('.button')
   return { light: (red + green + blue) / 765, takes: parseFloat(getComputedStyle(button).transitionDuration) }
-}
-
-/** Goes through all that takes the focus, and back to the beginning; its names, and what is wrong with the way. */
-async function tabThrough(page) {
-  const stops = []
-  const now = await page.evaluate(focused)
-  if (now) stops.push(now)
-  for (;;) {
-    await page.keyboard.press('Tab')
-    const next = await page.evaluate(focused)
-    if (!next || next.name === stops[0]?.name || stops.length > 20) break
-    stops.push(next)
-  }
-  const unseen = stops.filter((one) => !one.isSeen).map((one) => `the focus is not seen at ${one.name}`)
-  const back = stops.filter((one, at) => at > 0 && one.top < stops[at - 1].top - 1 && one.left <= stops[at - 1].left)
-  return { names: stops.map((one) => one.name), faults: [...unseen, ...back.map((one) => `back up to ${one.name}`)] }
-}
-
-/** Presses Tab until something has the focus. */
-async function tabTo(page, name) {
-  for (let pressed = 0; pressed < 20; pressed++) {
-    if ((await page.evaluate(focused))?.name === name) return
-    await page.keyboard.press('Tab')
-  }
-  throw new Error(`the keyboard does not reach ${name}`)
-}
-
-/** Waits until the page has put the focus where typing begins. */
-async function focusOn(page, name) {
-  for (let looked = 0; looked < 50; looked++) {
-    if ((await page.evaluate(focused))?.name === name) return
-    await page.waitForTimeout(20)
-  }
-  throw new Error(`typing does not begin at ${name}`)
-}
-
-/** Presses a key that leads to another page. */
-async function enter(page, key = 'Enter') {
-  await Promise.all([page.waitForEvent('framenavigated'), page.keyboard.press(key)])
-  await page.waitForLoadState()
 }
 
 async function walk(visitor, { apps, people, issuers }, walked, prove) {
@@ -91,7 +41,7 @@ async function walk(visitor, { apps, people, issuers }, walked, prove) {
   const { light, takes } = await page.evaluate(looks)
   prove('the colours are those that were asked for', walked.scheme === 'dark' ? light < 0.2 : light > 0.8, light)
   prove('movement is as was asked for', (walked.motion === 'reduce') === (takes === 0), takes)
-  await order('the password page', ['username', 'password', 'remember', words.submit, ...LANGUAGES])
+  await order('the password page', ['username', 'password', 'remember', words.submit, ...(walked.script ? [words.passkey] : []), words.pass, ...LANGUAGES])
 
   await tabTo(page, 'username')
   await page.keyboard.type(people.ann)

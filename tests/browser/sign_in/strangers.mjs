@@ -2,7 +2,7 @@
 
 import { base } from '../api.mjs'
 import { PASSWORD, request } from './home.mjs'
-import { post } from './journeys.mjs'
+import { passwordForm, post } from './journey.mjs'
 import { Visitor } from './visitor.mjs'
 
 /** Runs in a page of another site: sends a form like ours. */
@@ -22,18 +22,18 @@ async function forms(visitor, { apps, people, site }, prove) {
     const answer = await post(visitor, people.ann, PASSWORD, headers)
     prove(`a form that is ${what} is refused`, answer.status() === 403, answer.status())
   }
-  const action = new URL(await page.locator('form').getAttribute('action'), base).href
-  const csrf = await page.locator('[name=csrf]').inputValue()
+  const action = new URL(await passwordForm(page).getAttribute('action'), base).href
+  const csrf = await passwordForm(page).locator('[name=csrf]').inputValue()
   for (const [what, form] of Object.entries({ 'without a proof': {}, "with another's proof": { csrf: csrf.slice(1) + csrf[0] } })) {
     const answer = await visitor.context.request.post(action, { form: { ...form, username: people.ann, password: PASSWORD } })
     prove(`a form ${what} is refused`, answer.status() === 403, answer.status())
   }
 
-  // in the browser: from the site of the app, by its number a neighbour of this server, and by its name another site,
-  // from where no cookies of this server come along, so that there is no sign-in to speak of
+  // in the browser: from a neighbour of this server, and from another site, from where no cookies of this server come
+  // along, so that there is no sign-in to speak of
   const own = page.url()
   const fields = { csrf, username: people.ann, password: PASSWORD }
-  for (const [what, origin, wanted] of [['a neighbour', `http://127.0.0.1:${site.port}`, 403], ['another site', site.origin, 400]]) {
+  for (const [what, origin, wanted] of [['a neighbour', site.neighbour, 403], ['another site', site.stranger, 400]]) {
     await page.goto(origin)
     await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(sendForm, { action, fields })])
     await page.waitForLoadState()
@@ -49,7 +49,7 @@ async function forms(visitor, { apps, people, site }, prove) {
 async function signingOut(visitor, { apps, people, site }, prove) {
   const { page } = visitor
   await visitor.goThrough(request(apps.plain), people.ann)
-  await page.goto(`http://127.0.0.1:${site.port}`)
+  await page.goto(site.neighbour)
   const action = `${base}/connect/endsession?client_id=${apps.plain.id}`
   await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(sendForm, { action, fields: { decision: 'allow' } })])
   const silent = request(apps.plain, base, { prompt: 'none' })
@@ -60,7 +60,7 @@ async function signingOut(visitor, { apps, people, site }, prove) {
 async function frames(visitor, { apps, people, site }, prove) {
   const { page } = visitor
   const within = async (address) => {
-    await page.goto(`http://127.0.0.1:${site.port}`)
+    await page.goto(site.neighbour)
     const frame = await page.evaluateHandle((src) => {
       const made = Object.assign(document.createElement('iframe'), { src })
       return new Promise((loaded) => {

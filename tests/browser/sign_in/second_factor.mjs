@@ -16,12 +16,12 @@ const WORDS = {
 /** Too long for a code: whatever the right one is, this is wrong. */
 const WRONG = '1234567'
 
-/** Runs in the page: draws its picture on white; the pixels, and the side in pixels. */
+/** Runs in the page: draws its picture on white; which pixels are dark, and how many a side has. */
 async function draw() {
   const svg = document.querySelector('svg.qr').cloneNode(true)
   svg.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
   const [, , cells] = svg.getAttribute('viewBox').split(' ').map(Number)
-  const side = cells * 6
+  const side = cells * 4
   svg.setAttribute('width', side)
   svg.setAttribute('height', side)
   const image = new Image()
@@ -31,13 +31,17 @@ async function draw() {
   context.fillStyle = '#fff'
   context.fillRect(0, 0, side, side)
   context.drawImage(image, 0, 0)
-  return { side, pixels: [...context.getImageData(0, 0, side, side).data] }
+  const { data } = context.getImageData(0, 0, side, side)
+  let pixels = ''
+  for (let at = 0; at < data.length; at += 4) pixels += data[at] < 128 ? '1' : '0'
+  return { side, pixels }
 }
 
 /** Sets an authenticator app up by the page's picture. */
 async function scan(page) {
   const { side, pixels } = await page.evaluate(draw)
-  const found = jsqr(new Uint8ClampedArray(pixels), side, side)
+  const shades = Uint8ClampedArray.from([...pixels].flatMap((one) => (one === '1' ? [0, 0, 0, 255] : [255, 255, 255, 255])))
+  const found = jsqr(shades, side, side)
   if (!found) throw new Error('the picture cannot be read')
   return { address: found.data, app: OTPAuth.URI.parse(found.data) }
 }

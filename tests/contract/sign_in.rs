@@ -25,6 +25,7 @@ mod reset;
 mod second_factor;
 mod session;
 mod sign_out;
+mod sms;
 mod tenants;
 mod under_way;
 

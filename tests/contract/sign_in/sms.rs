@@ -1,0 +1,118 @@
+//! Codes by SMS, through a gateway that is reached by TLS.
+
+use std::{path::Path, sync::Arc};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivateKeyDer},
+};
+
+use super::{Home, PASSWORD, browser::Browser, claims, encode, parameter};
+use crate::id;
+
+const BASE: &str = "/api/management/v2";
+
+/// A gateway that answers with these statuses, one after the other, and hands over what it was sent; its certificate is in
+/// this file.
+async fn gateway(certificate: &Path, statuses: Vec<u16>) -> (String, UnboundedReceiver<(String, Value)>) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(certificate, made.cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}/send", listener.local_addr().unwrap());
+    let (sending, sent) = unbounded_channel();
+    tokio::spawn(async move {
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        for status in statuses {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let mut text = String::new();
+            let body = loop {
+                let mut part = [0; 4096];
+                let count = stream.read(&mut part).await.unwrap();
+                text.push_str(std::str::from_utf8(&part[..count]).unwrap());
+                let body = text.split_once("\r\n\r\n").map(|(_, body)| serde_json::from_str(body));
+                if let Some(Ok(body)) = body {
+                    break body;
+                }
+            };
+            let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            let _ = sending.send((text, body));
+        }
+    });
+    (address, sent)
+}
+
+/// An MFA instance of SMS that the home's app asks for, at this gateway.
+async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
+    let types = admin.get(&format!("{BASE}/IdpType")).await.is(200).json();
+    let sms = types.as_array().unwrap().iter().find(|one| one["name"] == "sms").unwrap().clone();
+    let body = json!({ "name": "Texts", "idpTypeId": sms["id"] });
+    let factor = admin.post(&format!("{BASE}/MfaInstance"), body).await.is(201).json();
+    for (relation, related) in [("tenants", home.tenant.as_str()), ("clientapps", id(&home.app))] {
+        let path = format!("{BASE}/MfaInstance/{}/{relation}", id(&factor));
+        admin.put(&path, json!({ "relatedIds": [related] })).await.expect(202);
+    }
+    for (name, value) in
+        [("GatewayUrl", address), ("GatewayToken", "t0p-secret"), ("ResendInterval", "00:00:00")]
+    {
+        let filter = format!("applyToMfaInstanceId eq \"{}\" and name eq \"{name}\"", id(&factor));
+        let option =
+            admin.get(&format!("{BASE}/Option?filter={}", encode(&filter))).await.is(200).json()[0].clone();
+        let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+        admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
+    }
+    let path = format!("/api/userstore/v2/default/administration/User/{}", id(&home.user));
+    let now = admin.get(&path).await.is(200).json();
+    let body = json!({
+        "phoneNumber": "+4940123456", "phoneNumberConfirmed": true, "locale": "de-DE",
+        "concurrencyToken": now["concurrencyToken"],
+    });
+    admin.patch(&path, body).await.expect(202);
+}
+
+/// A gateway gets two more tries; a code that it does not take is not good, and another one can be asked for.
+#[tokio::test]
+async fn a_code_comes_by_sms() {
+    let database = Database::create(Engine::Sqlite);
+    let certificate = database.folder().join("gateway.pem");
+    let (address, mut sent) = gateway(&certificate, vec![500, 503, 500, 500, 204]).await;
+    let settings =
+        [("SSL_CERT_FILE", certificate.to_str().unwrap()), ("CHANCERY_PRIVATE_DESTINATIONS", "127.0.0.0/8")];
+    let server = Process::start(&database, &settings).await;
+    let home = Home::made_by(&server.admin, json!({})).await;
+    ask_for_sms(&server.admin, &home, &address).await;
+    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+    let page = browser.open(&home.request(&[])).await;
+    let page = browser.type_password(&page, "ann", PASSWORD).await;
+    assert!(page.html.contains("We could not send a code"), "{}", page.html);
+    let page = browser.submit(&page, &[("resend", "true")]).await;
+    assert!(page.html.contains("…56"), "{}", page.html);
+    let mut last = None;
+    for _ in 0..5 {
+        last = sent.recv().await;
+    }
+    let (head, body) = last.unwrap();
+    assert!(head.contains("authorization: Bearer t0p-secret") && head.contains("application/json"), "{head}");
+    assert_eq!((&body["to"], &body["locale"]), (&json!("+4940123456"), &json!("de-DE")));
+    let code = body["text"].as_str().unwrap().strip_prefix("Ihr Anmeldecode: ").unwrap().to_owned();
+    let next = browser.submit(&page, &[("code", &code)]).await;
+    let answer = browser.go_on(&next).await;
+    let shown =
+        home.redeem_at(&Client::anonymous(&server.base), &parameter(&answer, "code").unwrap(), &[]).await;
+    assert_eq!(claims(&shown.is(200).json()["id_token"])["amr"], json!(["mfa", "pwd", "sms"]));
+}

@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod counts;
 mod deprecation;
+mod discovery;
 mod execute;
 mod fair_shares;
 mod figures;

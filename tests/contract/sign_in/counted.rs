@@ -1,13 +1,22 @@
 //! What each step of a sign-in costs: commits, and the rows that they leave (section 18).
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, form, parameter};
+use super::{
+    Home, PASSWORD,
+    browser::Browser,
+    form, parameter,
+    passkey::{show, with_passkey},
+    second_factor::{ask_for, between, enrol, typed},
+};
 use crate::id;
 
 /// How often a step is taken. The cheapest counts: jobs of the server commit, too.
@@ -94,6 +103,37 @@ on_both_engines! {
             browser.type_password(&page, "nobody", PASSWORD).await;
         });
         assert!(wrong.await.1.is_empty(), "strangers leave no rows");
+    }
+
+    /// A passkey becomes a code by one commit, and so does a second factor after a password.
+    async fn a_passkey_and_a_factor_become_a_code_by_one_commit(world: World) {
+        let rows = vec![("authorization_code", 1), ("sign_in_record", 1), ("sign_in_session", 1)];
+        let (home, authenticator) = with_passkey(&world).await;
+        let page = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            (browser, page)
+        };
+        let shown = cost(&world, page, async |(mut browser, page)| {
+            let next = show(&mut browser, &page, &authenticator, &home.user).await;
+            assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        });
+        assert_eq!(shown.await, (1, rows.clone()));
+        world.set_option("PasskeyEnabled", "false").await;
+        ask_for(&world, &home, "totp").await;
+        let (_, codes, _) = enrol(&world, &home).await;
+        let code = AtomicUsize::new(0);
+        let asked = async || {
+            let (mut browser, page) = typed(&world, &home, &[]).await;
+            let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+            let page = browser.submit(&page, &[("choice", &choice)]).await;
+            (browser, page)
+        };
+        let proven = cost(&world, asked, async |(mut browser, page)| {
+            let next = browser.submit(&page, &[("code", &codes[code.fetch_add(1, Ordering::Relaxed)])]).await;
+            assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        });
+        assert_eq!(proven.await, (1, rows));
     }
 
     /// A session becomes a code by one commit, a code tokens by one, and a refresh token others by one.

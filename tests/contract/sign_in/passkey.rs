@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A home whose Ann has a passkey, of which none is offered.
-async fn with_passkey(world: &World) -> (Home, Authenticator) {
+pub async fn with_passkey(world: &World) -> (Home, Authenticator) {
     let home = Home::new(world).await;
     allow(world).await;
     let authenticator = Authenticator::new(1);
@@ -26,7 +26,7 @@ async fn with_passkey(world: &World) -> (Home, Authenticator) {
 }
 
 /// Posts the page's second form, with what the authenticator answers.
-async fn show(browser: &mut Browser, page: &Page, authenticator: &Authenticator, user: &Value) -> Page {
+pub async fn show(browser: &mut Browser, page: &Page, authenticator: &Authenticator, user: &Value) -> Page {
     let answer = authenticator.show(&page.asked(), Some(Uuid::try_parse(id(user)).unwrap()));
     browser.submit(page, &[("credential", &answer.to_string())]).await
 }

@@ -74,7 +74,7 @@ pub async fn typed(world: &World, home: &Home, more: &[(&str, &str)]) -> (Browse
     (browser, page)
 }
 
-fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
+pub fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
     let from = html.find(begin).unwrap_or_else(|| panic!("no {begin} in {html}")) + begin.len();
     html[from..].split(end).next().unwrap()
 }
@@ -336,6 +336,8 @@ on_both_engines! {
         assert_ne!(before, after, "the cookie changes with the proof");
         assert_eq!(last_record(&world).await["outcome"], "SteppedUp");
         assert_eq!(world.all("SignInSession").await.as_array().unwrap().len(), 1);
+        let told = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        assert_eq!(told["acr_values_supported"], json!(["sfa", "mfa", "phr", "phrh"]));
         // phr is out of reach without a passkey
         let refused = browser.open(&home.request(&[("acr_values", "phr")])).await.left.unwrap();
         assert_eq!(parameter(&refused, "error").as_deref(), Some("unmet_authentication_requirements"));

@@ -1,0 +1,92 @@
+//! What clients learn of an issuer.
+
+use chancery_auth::Issuer;
+use chancery_signin::{ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
+use serde_json::json;
+
+use crate::{app::App, pages, system::SystemRoute};
+
+/// The client authentication methods.
+const METHODS: [&str; 4] =
+    ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"];
+/// The signature algorithms of client assertions.
+const ASSERTION_ALGORITHMS: [&str; 13] = [
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
+    "ES512", "EdDSA",
+];
+/// The signature algorithms of DPoP proofs.
+const PROOF_ALGORITHMS: [&str; 10] =
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+
+/// What clients learn of an issuer (OpenID Connect Discovery 1.0; RFC 8414).
+pub fn discovery(app: &App, issuer: &Issuer) -> String {
+    let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
+    let mut methods = METHODS.to_vec();
+    if app.context.asks_for_certificates {
+        methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
+    }
+    let mut document = json!({
+        "issuer": issuer.url,
+        "token_endpoint": issuer.endpoint(SystemRoute::Token.path()),
+        "introspection_endpoint": issuer.endpoint(SystemRoute::Introspect.path()),
+        "revocation_endpoint": issuer.endpoint(SystemRoute::Revoke.path()),
+        "jwks_uri": issuer.endpoint(SystemRoute::Keys.path()),
+        "grant_types_supported": ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
+        "token_endpoint_auth_methods_supported": methods,
+        "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "introspection_endpoint_auth_methods_supported": methods,
+        "introspection_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
+        "tls_client_certificate_bound_access_tokens": app.context.asks_for_certificates,
+        "response_types_supported": [],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+        "service_documentation": documentation,
+    });
+    if let (true, Some(members)) = (pages::are_served(app), document.as_object_mut()) {
+        members.extend(sign_in(issuer, &methods));
+    }
+    document.to_string()
+}
+
+/// What discovery tells where people sign in.
+fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_json::Value> {
+    let methods: Vec<&str> = methods.iter().copied().chain(["none"]).collect();
+    let told = json!({
+        "authorization_endpoint": issuer.endpoint(SystemRoute::Authorize.path()),
+        "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
+        "device_authorization_endpoint": issuer.endpoint(SystemRoute::DeviceAuthorization.path()),
+        "end_session_endpoint": issuer.endpoint(SystemRoute::EndSession.path()),
+        "grant_types_supported": [
+            AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
+        ],
+        "token_endpoint_auth_methods_supported": methods,
+        "response_types_supported": ["code", "none"],
+        "response_modes_supported": ["query", "fragment", "form_post"],
+        "scopes_supported": STANDARD_SCOPES,
+        "claims_supported": [
+            "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid", "name", "given_name",
+            "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
+            "gender", "birthdate", "zoneinfo", "locale", "email", "email_verified", "phone_number",
+            "phone_number_verified", "groups",
+        ],
+        "acr_values_supported": ACR,
+        "prompt_values_supported": ["none", "login", "consent", "select_account"],
+        "ui_locales_supported": ["en", "de"],
+        "code_challenge_methods_supported": ["S256"],
+        "id_token_signing_alg_values_supported": ["RS256", "ES256", "ES384", "ES512", "EdDSA"],
+        "request_parameter_supported": false,
+        "request_uri_parameter_supported": false,
+        "authorization_response_iss_parameter_supported": true,
+        "backchannel_logout_supported": true,
+        "backchannel_logout_session_supported": true,
+        "frontchannel_logout_supported": true,
+        "frontchannel_logout_session_supported": true,
+    });
+    match told {
+        serde_json::Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    }
+}

@@ -121,6 +121,13 @@ async fn patch(world: &World, resource: &str, row: &Value, body: Value) -> Answe
 }
 
 on_both_engines! {
+    /// Discovery tells exactly what is served: what is added or taken away is seen here.
+    async fn discovery_tells_what_it_did(world: World) {
+        let told = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        let told = serde_json::to_string_pretty(&told).unwrap().replace(&world.base, "https://id.example");
+        insta::assert_snapshot!("discovery", told);
+    }
+
     /// A4 and section 15: issuers and signing keys are those of `5-sign-in.md`, section 2, for
     /// client_credentials too.
     async fn a_tenant_is_an_issuer_of_its_own(world: World) {

@@ -9,6 +9,7 @@ mod confirmation;
 mod consent;
 mod counted;
 mod device;
+mod event;
 mod fleet;
 mod killed;
 mod limits;

@@ -17,6 +17,6 @@ pub use identity::{
     LifecycleStatus,
 };
 pub use mirror::Mirror;
-pub use sign_out::{EndOf, sign_out, sign_out_by, sign_out_user_by};
+pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};
 pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};

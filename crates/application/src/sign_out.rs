@@ -2,7 +2,7 @@
 //! told.
 
 use chancery_record::Timestamp;
-use chancery_resource::{Sql, StateTable, StoreError, Tx};
+use chancery_resource::{Context, Problem, SignInEvent, Sql, StateTable, StoreError, Tx};
 use uuid::Uuid;
 
 /// Whose sessions and grants end. A grant for when the person is away outlasts its session, and nothing else.
@@ -74,9 +74,25 @@ impl EndOf<'_> {
 ///
 /// # Errors
 /// Errors of the store.
-pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(), StoreError> {
+pub fn sign_out(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>) -> Result<(), Problem> {
+    end(context, tx, whose, true)
+}
+
+/// The same, of one session or grant whose end the caller audits, and so announces.
+///
+/// # Errors
+/// Errors of the store.
+pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>) -> Result<(), Problem> {
+    end(context, tx, whose, false)
+}
+
+fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool) -> Result<(), Problem> {
+    let now = context.now;
     let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
     if !matches!(whose, EndOf::Grant(_) | EndOf::Access { .. }) {
+        if is_announced {
+            announce(context, tx, SESSIONS, |sql| whose.add_condition(sql, "id = "))?;
+        }
         let mut told = beginning(TOLD);
         whose.add_condition(&mut told, "id = ");
         told.add(
@@ -92,10 +108,52 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
         cut_off(tx, whose, now)?;
     }
     let of_session = matches!(whose, EndOf::Session(_));
+    let grants = if of_session { "is_offline = FALSE AND session_id = " } else { "id = " };
+    if is_announced || of_session {
+        announce(context, tx, GRANTS, |sql| whose.add_condition(sql, grants))?;
+    }
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
-    whose
-        .add_condition(&mut ended, if of_session { "is_offline = FALSE AND session_id = " } else { "id = " });
-    tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)
+    whose.add_condition(&mut ended, grants);
+    Ok(tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)?)
+}
+
+/// What ends, as it is found: the event's name, and the beginning of the query.
+type Ending = (&'static str, &'static str);
+const SESSIONS: Ending = (
+    "session.ended",
+    "SELECT id, tenant_id, (SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id), idp_instance_id, \
+     person_id, NULL, id FROM sign_in_session WHERE ",
+);
+const GRANTS: Ending = (
+    "grant.revoked",
+    "SELECT id, tenant_id, (SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id), idp_instance_id, \
+     person_id, client_app_id, session_id FROM sign_in_grant WHERE ",
+);
+
+/// Announces each of the sessions or grants that end now.
+fn announce(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (what, query): Ending,
+    add_condition: impl Fn(&mut Sql),
+) -> Result<(), Problem> {
+    let mut sql = Sql::new(query);
+    add_condition(&mut sql);
+    let mut ending = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        ending.push(SignInEvent {
+            what,
+            id: row.id(0)?,
+            tenant: row.id(1)?,
+            subscription: row.optional_id(2)?,
+            instance: row.optional_id(3)?,
+            person: row.id(4)?,
+            client_app: row.optional_id(5)?,
+            session: row.optional_id(6)?,
+        });
+        Ok(())
+    })?;
+    ending.into_iter().try_for_each(|event| event.announce(context, tx))
 }
 
 /// Ends the sessions of a person that a credential was used in, a passkey or a second factor, which is removed; and what
@@ -104,10 +162,10 @@ pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(),
 /// # Errors
 /// Errors of the store.
 pub fn sign_out_by(
+    context: &Context,
     tx: &mut Tx<'_>,
     (person, credential): (Uuid, Uuid),
-    now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<(), Problem> {
     let text = "SELECT id FROM sign_in_session WHERE person_id = ?1 AND ended_on IS NULL \
         AND proofs LIKE '%' || ?2 || '%'";
     let mut sessions = Vec::new();
@@ -115,8 +173,8 @@ pub fn sign_out_by(
         sessions.push(row.id(0)?);
         Ok(())
     })?;
-    cut_off(tx, EndOf::Person(person), now)?;
-    sessions.into_iter().try_for_each(|session| sign_out(tx, EndOf::Session(session), now))
+    cut_off(tx, EndOf::Person(person), context.now)?;
+    sessions.into_iter().try_for_each(|session| sign_out(context, tx, EndOf::Session(session)))
 }
 
 /// What these people proved in sign-ins under way counts no longer, nor of browsers that are remembered.
@@ -136,15 +194,15 @@ fn cut_off(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(), Stor
 /// # Errors
 /// Errors of the store.
 pub fn sign_out_user_by(
+    context: &Context,
     tx: &mut Tx<'_>,
     (store, user): (Uuid, Uuid),
     credential: Uuid,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<(), Problem> {
     let text = "SELECT u.id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
         WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
     let person = tx.one(text, &[store.into(), user.to_string().into()], |row| row.id(0))?;
-    person.map_or(Ok(()), |person| sign_out_by(tx, (person, credential), now))
+    person.map_or(Ok(()), |person| sign_out_by(context, tx, (person, credential)))
 }
 
 /// The most that a sign-in may take, in ms: an hour, of which half is for clocks that differ.

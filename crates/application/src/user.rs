@@ -52,4 +52,5 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
 )
 .person(ApplicationUser::AUDIT_KEY)
 .quarantined(ApplicationUser::HIDDEN_ON, "UserDeletionQuarantineEnabled")
+.sign_in_events(&[("factor-enrolled", "factor.enrolled")])
 .relations(&RELATIONS);

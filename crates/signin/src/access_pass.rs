@@ -11,6 +11,7 @@ use chancery_userstore::{
     password::by_login,
     user::begin_attempt,
 };
+use uuid::Uuid;
 
 use crate::{
     application::OfferedStore,
@@ -48,10 +49,11 @@ impl Provider<'_> {
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        if !matches!(examined.due.step(), Step::FirstFactor(_)) {
+        let Step::FirstFactor(due) = examined.due.step() else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok((after_post(kept, outcome), Judged::Not));
-        }
+        };
+        let tenant = due.tenant;
         let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
         let missing = fields.iter().filter(|(_, is_empty)| *is_empty);
         let errors: Vec<_> =
@@ -65,7 +67,7 @@ impl Provider<'_> {
             return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let (username, typed) = (typed.username.clone(), Arc::new(typed));
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &stores, &typed);
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&stores, tenant), &typed);
         if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
             return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
         }
@@ -83,7 +85,7 @@ fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> O
 fn decide(
     completion: &Completion,
     tx: &mut Tx<'_>,
-    stores: &[OfferedStore],
+    (stores, tenant): (&[OfferedStore], Uuid),
     typed: &PassTyped,
 ) -> Result<Option<Decided>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
@@ -98,6 +100,7 @@ fn decide(
         let user = attempt.found.user.id;
         let Some(pass) = find_access_pass(&context, tx, &attempt.found, &typed.pass)? else {
             attempt.fail(&context, tx)?;
+            completion.record_wrong(&context, tx, store.id, (user.0, tenant))?;
             return Ok(None);
         };
         context.actor = Some(user.0);

@@ -109,6 +109,8 @@ pub struct ServingTenant {
     pub facts: TenantFacts,
     /// Its name.
     pub name: String,
+    /// Its subscription.
+    pub subscription: Uuid,
     /// The user stores among the instances, in the order in which a name is looked for.
     pub stores: Vec<OfferedStore>,
     /// Its second factors that can be used, in order.

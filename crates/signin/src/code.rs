@@ -143,15 +143,15 @@ impl ShownCode {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn claim(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn claim(&self, context: &Context, tx: &mut Tx<'_>) -> Result<bool, Problem> {
         if self.used_on.is_none() {
             let text = StateTable::AuthorizationCode
                 .update("SET used_on = ?2 WHERE digest = ?1 AND used_on IS NULL");
-            if tx.execute(&text, &[self.digest.clone().into(), now.0.into()])? == 1 {
+            if tx.execute(&text, &[self.digest.clone().into(), context.now.0.into()])? == 1 {
                 return Ok(true);
             }
         }
-        sign_out(tx, EndOf::Grant(self.grant), now)?;
+        sign_out(context, tx, EndOf::Grant(self.grant))?;
         Ok(false)
     }
 

@@ -17,6 +17,7 @@ use crate::{
     kept_flow::KeptFlow,
     outcome::{NewSession, Outcome},
     page::{CONSENT, CONTINUE},
+    person,
     provider::{Circumstances, Examined, Provider, Visit},
     record::{Origin, Outcome as Recorded, SignInRecord},
     second_factor::remember,
@@ -180,7 +181,7 @@ impl Completion {
         let tenant = application.tenant(identified.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let (new, options) = (SessionCookie::new(&self.app.master), &tenant.options);
         let former = (self.cookie.as_ref(), &new, sessions);
-        let id = session::establish(context, tx, former, identified, (self.keeps, options))?;
+        let id = session::establish(context, tx, former, identified, (self.keeps, tenant))?;
         self.record_sign_in(context, tx, examined, id)?;
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
         clear_attempts(context, tx, admitted.user, (attempt, by_passkey))?;
@@ -248,6 +249,25 @@ impl Completion {
         let whose = (identified.person, identified.tenant);
         let record = self.record(Recorded::Refused(*why), identified.instance, whose);
         SignInRecord { methods: &amr, ..record }.write(context, tx)
+    }
+
+    /// Records that a first factor of this user of a store was wrong. Who has never signed in is nobody's record.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn record_wrong(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        store: Uuid,
+        (user, tenant): (Uuid, Uuid),
+    ) -> Result<(), Problem> {
+        match person::known(tx, store, user)? {
+            Some(person) => {
+                self.record(Recorded::WrongCredentials, store, (person, tenant)).write(context, tx)
+            }
+            None => Ok(()),
+        }
     }
 
     /// A record of this sign-in.

@@ -2,7 +2,7 @@
 
 use chancery_application::APPLICATION_USER;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
-use chancery_resource::{Context, Problem, Scope, Tx, load, note};
+use chancery_resource::{Context, Problem, Tx, load, note};
 use chancery_userstore::user::{begin_attempt, user_of};
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use crate::{
     outcome::{Judged, Outcome},
     page::{ENROL, SECOND_FACTOR},
     prepare::store_of,
-    provider::{Provider, Visit},
+    provider::{Provider, Visit, context_of_person},
     record::Outcome as Recorded,
     second_factor::{
         Enrolling, Purpose, Typed, choice_of, enrol, guard, make_recovery_codes, use_code,
@@ -192,8 +192,7 @@ pub fn note_person(
     person: Uuid,
     event: &'static str,
 ) -> Result<(), Problem> {
-    let mut context = Context::of_server(&context.app, Scope::Everything, context.now);
-    context.actor = Some(person);
+    let context = context_of_person(&context.app, person, context.now);
     let row = load(&context, tx, &APPLICATION_USER, None, person.into())?;
     note(&context, tx, &APPLICATION_USER, (&row, row.values.as_slice()), ("Modified", event))
 }

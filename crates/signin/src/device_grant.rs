@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use chancery_application::{EndOf, sign_out};
 use chancery_auth::{
     AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
     authenticate, bind,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, StateTable, StoreError, Tx};
+use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
 use chancery_store::Mode;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -86,11 +87,12 @@ impl Provider<'_> {
             now: request.now,
         };
         let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(NOT_GOOD))?;
-        let (master, app) = (self.context.master.clone(), Arc::new(app));
+        let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
-        let redeemed = self
-            .store
-            .run("RedeemDevice", Mode::Write, None, move |tx| redeem(tx, &master, (&known, &asking), &shown));
+        let redeemed = self.store.run("RedeemDevice", Mode::Write, None, move |tx| {
+            let context = Context::of_server(&context, Scope::Everything, shown.now);
+            redeem(tx, &context, (&known, &asking), &shown)
+        });
         let tokens = redeemed.await??;
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
     }
@@ -125,10 +127,11 @@ fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<Kno
 
 fn redeem(
     tx: &mut Tx<'_>,
-    master: &MasterKey,
+    context: &Context,
     (application, app): (&Application, &ClientApp),
     shown: &Shown,
-) -> Result<Result<Tokens, OAuthError>, StoreError> {
+) -> Result<Result<Tokens, OAuthError>, Problem> {
+    let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
     if let Err(refused) = claim_all(tx, &shown.replay)? {
         return Ok(Err(refused));
@@ -155,7 +158,7 @@ fn redeem(
     };
     if !is_first {
         // a code that is shown again may have been stolen: what it gave ends
-        chancery_application::sign_out(tx, chancery_application::EndOf::Grant(grant), shown.now)?;
+        sign_out(context, tx, EndOf::Grant(grant))?;
         return Ok(Err(invalid_grant(NOT_GOOD)));
     }
     let tenant = application.serving(granted.tenant, granted.issuing);
@@ -172,7 +175,7 @@ fn redeem(
         granted.cnf = Some(shown.cnf.clone());
     }
     let grant = Grant::new(grant, app.id, granted, shown.now);
-    grant.insert(tx, master, ends_on(&grant, &tenant.options, shown.now))?;
+    grant.insert(&context.app, tx, tenant.subscription, ends_on(&grant, &tenant.options, shown.now))?;
     let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
     Ok(Ok(Tokens {
         grant: grant.id,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
 use chancery_oauth::{EndSession, with_query};
-use chancery_resource::{Context, MasterKey, Problem, Scope, Sql, StoreError, Tx};
+use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
 use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     outcome::{Page, PageError},
-    provider::{Provider, Visit},
+    provider::{Provider, Visit, context_of_person},
     record::{Outcome as Recorded, SignInRecord},
     session::{self, Session},
 };
@@ -168,14 +168,14 @@ impl Provider<'_> {
         let (app, origin) = (Arc::clone(self.context), visit.origin.clone());
         let issuing = visit.issuer.tenant_id();
         let ending = self.store.run("SignOut", Mode::Write, None, move |tx| {
-            let context = Context::of_server(&app, Scope::Everything, now);
             let mut sessions = session::load(tx, cookie.as_ref(), now)?;
             let all = sessions.len();
             sessions.retain(|session| is_here(issuing, session));
             let ended = which(tx, &sessions, asked)?;
             let told = frames(tx, &ended)?;
             for session in &ended {
-                sign_out(tx, EndOf::Session(session.id), now)?;
+                let context = context_of_person(&app, session.person, now);
+                sign_out(&context, tx, EndOf::Session(session.id))?;
                 let record = SignInRecord {
                     outcome: Recorded::SignedOut,
                     tenant: session.tenant,

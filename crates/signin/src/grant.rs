@@ -1,11 +1,15 @@
 //! Grants: what a client app has of a person. Persons' tokens name theirs, and count while it lives.
 
+use std::sync::Arc;
+
 use chancery_application::{EndOf, sign_out};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{MasterKey, StateTable, StoreError, Tx, random};
+use chancery_resource::{
+    AppContext, Context, MasterKey, Problem, SignInEvent, StateTable, StoreError, Tx, random,
+};
 use uuid::Uuid;
 
-use crate::granted::Granted;
+use crate::{granted::Granted, provider::context_of_person};
 
 /// A grant that has not ended.
 pub struct Grant {
@@ -52,11 +56,17 @@ impl Grant {
         self.granted.has(chancery_oauth::OFFLINE_ACCESS)
     }
 
-    /// Writes a new grant, whose last token ends then.
+    /// Writes a new grant in a tenant of this subscription, whose last token ends then.
     ///
     /// # Errors
     /// Errors of the store.
-    pub fn insert(&self, tx: &mut Tx<'_>, master: &MasterKey, until: Timestamp) -> Result<(), StoreError> {
+    pub fn insert(
+        &self,
+        app: &Arc<AppContext>,
+        tx: &mut Tx<'_>,
+        subscription: Uuid,
+        until: Timestamp,
+    ) -> Result<(), Problem> {
         let text = serde_json::to_vec(&self.granted)
             .map_err(|_| StoreError::Internal("a grant cannot be written".into()))?;
         let optional = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
@@ -72,7 +82,7 @@ impl Grant {
             granted.scope.as_str().into(),
             self.is_offline().into(),
             self.salt.clone().into(),
-            master.seal(&associated_data(self.id), &text).into(),
+            app.master.seal(&associated_data(self.id), &text).into(),
             self.started_on.0.into(),
             until.0.into(),
         ];
@@ -81,7 +91,23 @@ impl Grant {
              is_offline, salt, sealed, started_on, used_on, expires_on, generation) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, 0)",
         );
-        tx.queue(&insert, parameters)
+        tx.queue(&insert, parameters)?;
+        let context = context_of_person(app, granted.person, self.started_on);
+        self.event("grant.created", Some(subscription)).announce(&context, tx)
+    }
+
+    /// What is announced of it.
+    pub fn event(&self, what: &'static str, subscription: Option<Uuid>) -> SignInEvent {
+        SignInEvent {
+            what,
+            id: self.id,
+            subscription,
+            tenant: self.granted.tenant,
+            instance: Some(self.granted.instance),
+            person: self.granted.person,
+            client_app: Some(self.application),
+            session: self.granted.session,
+        }
     }
 
     /// Finds a grant that has not ended.
@@ -141,7 +167,7 @@ impl Grant {
     ///
     /// # Errors
     /// Errors of the store.
-    pub fn end(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-        sign_out(tx, EndOf::Grant(self.id), now)
+    pub fn end(&self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        sign_out(context, tx, EndOf::Grant(self.id))
     }
 }

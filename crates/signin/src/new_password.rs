@@ -9,7 +9,7 @@ use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::password::{
     own_change::{NewPasswordFault, PasswordState, VerifiedChange, begin_change, change},
-    sign_in,
+    sign_in::{self, Decision},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,6 +21,7 @@ use crate::{
     page::NEW_PASSWORD,
     password::LONGEST,
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
+    record::Outcome as Recorded,
     step::after_post,
 };
 
@@ -139,8 +140,18 @@ fn decide(
     let sessions = completion.sessions(tx)?;
     let before = completion.examine(tx, &sessions)?;
     if let Some(present) = &verified.sign_in {
-        let Some(user) = sign_in::decide(&context, tx, present)? else { return Ok(Changed::Refused) };
-        context.actor = Some(user.id.0);
+        match sign_in::decide(&context, tx, present)? {
+            Decision::Right(user) => context.actor = Some(user.id.0),
+            Decision::Wrong(_) => {
+                if let Some(identified) = before.due.identified() {
+                    let whose = (identified.person, identified.tenant);
+                    let wrong = completion.record(Recorded::WrongCredentials, identified.instance, whose);
+                    wrong.write(&context, tx)?;
+                }
+                return Ok(Changed::Refused);
+            }
+            Decision::Refused => return Ok(Changed::Refused),
+        }
     } else {
         // there is no password to be proven: what was proven in this flow must still make one due
         if !is_due(&before) || !before.password.as_ref().is_some_and(|password| password.is_missing) {

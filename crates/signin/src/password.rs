@@ -19,8 +19,9 @@ use chancery_resource::{AppContext, Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::password::{
     by_login,
-    sign_in::{self, PendingSignIn, VerifiedSignIn},
+    sign_in::{self, Decision, PendingSignIn, VerifiedSignIn},
 };
+use uuid::Uuid;
 
 /// The longest name or password that is looked at, in bytes.
 pub const LONGEST: usize = 1024;
@@ -50,6 +51,7 @@ pub struct Attempt {
     kept: KeptFlow,
     circumstances: Circumstances,
     store: OfferedStore,
+    tenant: Uuid,
     username: String,
 }
 
@@ -70,11 +72,12 @@ impl Provider<'_> {
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        if !matches!(examined.due.step(), Step::FirstFactor(_)) {
+        let Step::FirstFactor(due) = examined.due.step() else {
             // e.g. another tab has signed in
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok(Begun::Answered(after_post(kept, outcome)));
-        }
+        };
+        let tenant = due.tenant;
         let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
         let typed_fields =
             [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
@@ -95,7 +98,7 @@ impl Provider<'_> {
         });
         let (store, pending) = counted.await?;
         let work = Work::new(Purpose::Password, move || pending.verify(&password));
-        Ok(Begun::Verify(Box::new(Attempt { kept, circumstances, store, username }), work))
+        Ok(Begun::Verify(Box::new(Attempt { kept, circumstances, store, tenant, username }), work))
     }
 
     /// Decides an attempt whose password was verified; and what was judged.
@@ -111,12 +114,12 @@ impl Provider<'_> {
         let verified: Arc<VerifiedSignIn> = verified.downcast().map_err(|_| {
             StoreError::Internal("the result of verifying a password is of another kind".into())
         })?;
-        let Attempt { mut kept, circumstances, store, username } = *attempt;
+        let Attempt { mut kept, circumstances, store, tenant, username } = *attempt;
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &store, &verified);
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&store, tenant), &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
             return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
         }
@@ -162,11 +165,18 @@ fn count(
 fn decide(
     completion: &Completion,
     tx: &mut Tx<'_>,
-    store: &OfferedStore,
+    (store, tenant): (&OfferedStore, Uuid),
     verified: &VerifiedSignIn,
 ) -> Result<Option<Decided>, Problem> {
     let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
-    let Some(user) = sign_in::decide(&context, tx, verified)? else { return Ok(None) };
+    let user = match sign_in::decide(&context, tx, verified)? {
+        Decision::Right(user) => user,
+        Decision::Wrong(user) => {
+            completion.record_wrong(&context, tx, store.id, (user, tenant))?;
+            return Ok(None);
+        }
+        Decision::Refused => return Ok(None),
+    };
     context.actor = Some(user.id.0);
     let person = person::of_store_user(&mut context, tx, store, user.id.0)?;
     let Some(person) = person else {

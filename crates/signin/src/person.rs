@@ -28,6 +28,15 @@ pub fn of_store_user(
     }
 }
 
+/// The platform user who has an Active identity for this user of a store, if there is one.
+///
+/// # Errors
+/// Those of the store.
+pub fn known(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Option<Uuid>, StoreError> {
+    let found = find(tx, instance, user)?;
+    Ok(if let Identity::Counts(person) = found { Some(person) } else { None })
+}
+
 /// The identity of a store's user on the platform.
 enum Identity {
     /// There is none yet.

@@ -173,9 +173,16 @@ impl Provider<'_> {
         });
         let Some((to, sending)) = sending.await? else { return not_sent };
         let problem = match sending {
-            Sending::Sent => None,
+            Sending::Good => None,
+            Sending::Mailed => {
+                self.counts.mailed.add();
+                None
+            }
             Sending::TooMany => Some("too_many_codes"),
-            Sending::Text(text) if self.text(&text).await => None,
+            Sending::Text(text) if self.text(&text).await => {
+                self.counts.texted.add();
+                None
+            }
             Sending::Text(_) => {
                 let taking_back = move |tx: &mut Tx<'_>| take_back(tx, person, &sent);
                 self.store.run("TakeCodeBack", Mode::Write, None, taking_back).await?;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     application::{Application, Applications, OfferedStore},
+    counts::Counts,
     kept_flow::KeptFlow,
     people::{Names, names_of},
     person::Admitted,
@@ -34,6 +35,8 @@ pub struct Provider<'a> {
     pub context: &'a Arc<AppContext>,
     /// The client apps that people sign in to.
     pub applications: &'a Applications,
+    /// What metrics count.
+    pub counts: &'a Counts,
 }
 
 /// A browser that asks for a page.
@@ -222,6 +225,13 @@ fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
     lowest(&classes).max(lowest(&request.claims.demanded_classes()))
+}
+
+/// The context in which a person acts on what is the person's own by having signed in.
+pub fn context_of_person(app: &Arc<AppContext>, person: Uuid, now: Timestamp) -> Context {
+    let mut context = Context::of_server(app, Scope::Everything, now);
+    context.actor = Some(person);
+    context
 }
 
 /// The context of a user store's own acting.

@@ -4,7 +4,7 @@ use chancery_flow::NotAdmitted;
 use chancery_management::sign_in::record::associated_data;
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{Context, PersonKey, Problem, StateTable, Tx};
+use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx};
 use uuid::Uuid;
 
 /// What came of an attempt.
@@ -16,6 +16,8 @@ pub enum Outcome {
     SteppedUp,
     /// The person is not admitted.
     Refused(NotAdmitted),
+    /// The first factor was wrong.
+    WrongCredentials,
     /// A second factor was not proven.
     WrongFactor,
     /// The person signed out.
@@ -29,7 +31,7 @@ impl Outcome {
         match self {
             Self::SignedIn => "SignedIn",
             Self::SteppedUp => "SteppedUp",
-            Self::Refused(_) | Self::WrongFactor => "Refused",
+            Self::Refused(_) | Self::WrongCredentials | Self::WrongFactor => "Refused",
             Self::SignedOut => "SignedOut",
             Self::Reused => "Reused",
         }
@@ -40,6 +42,7 @@ impl Outcome {
             Self::Refused(NotAdmitted::Account | NotAdmitted::PasswordExpired) => Some("Locked"),
             Self::Refused(NotAdmitted::SecondFactorUnavailable) => Some("SecondFactorUnavailable"),
             Self::Refused(_) => Some("NotAdmitted"),
+            Self::WrongCredentials => Some("Credentials"),
             Self::WrongFactor => Some("SecondFactor"),
             Self::SignedIn | Self::SteppedUp | Self::SignedOut | Self::Reused => None,
         }
@@ -81,13 +84,14 @@ pub struct SignInRecord<'a> {
 const USER_AGENT: usize = 512;
 
 impl SignInRecord<'_> {
-    /// Writes the record; address and browser are encrypted under the person's key, so that they go with it.
+    /// Writes the record; address and browser are encrypted under the person's key, so that they go with it. An attempt
+    /// that failed is announced.
     ///
     /// # Errors
     /// Those of the store.
     pub fn write(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let id = context.new_id();
-        let (key, retention) = key_and_retention(context, tx, self.person, self.tenant)?;
+        let About { key, subscription, retention } = about(context, tx, self.person, self.tenant)?;
         let seal = |column: &str, text: &str| {
             key.as_ref().map(|key| key.seal_text(&associated_data(column, id), text))
         };
@@ -122,26 +126,46 @@ impl SignInRecord<'_> {
                 context.now.plus(retention).0.into(),
             ],
         )?;
-        Ok(())
+        if self.outcome.name() != "Refused" {
+            return Ok(());
+        }
+        let failed = SignInEvent {
+            what: "attempt.failed",
+            id,
+            subscription,
+            tenant: self.tenant,
+            instance: self.instance,
+            person: self.person,
+            client_app: self.application,
+            session: self.session,
+        };
+        failed.announce(context, tx)
     }
 }
 
-/// The key of a platform user, by which what is kept of the person is encrypted, and how long a tenant keeps records
-/// (`SignInRecordRetention`), in ms.
-fn key_and_retention(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    person: Uuid,
-    tenant: Uuid,
-) -> Result<(Option<PersonKey>, i64), Problem> {
+/// What a record depends on.
+struct About {
+    /// The key of the platform user, by which what is kept of the person is encrypted.
+    key: Option<PersonKey>,
+    /// The tenant's subscription.
+    subscription: Option<Uuid>,
+    /// How long the tenant keeps records (`SignInRecordRetention`), in ms.
+    retention: i64,
+}
+
+fn about(context: &Context, tx: &mut Tx<'_>, person: Uuid, tenant: Uuid) -> Result<About, Problem> {
     let text = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
-        AND o.name = ?3) FROM application_user u WHERE u.id = ?1";
+        AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2) FROM application_user u \
+        WHERE u.id = ?1";
     let parameters = [person.into(), tenant.into(), RETENTION.into()];
-    let found = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_text(1)?)))?;
-    let (kept, set) = found.unzip();
-    let own = set.flatten().map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
+    let found = tx.one(text, &parameters, |row| {
+        Ok((row.bytes(0)?.to_vec(), row.optional_text(1)?, row.optional_id(2)?))
+    })?;
+    let (kept, set, subscription) = found.map_or((None, None, None), |(kept, set, of)| (Some(kept), set, of));
+    let own = set.map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
     let retention = Options::new(Owner::Tenant, own).span(RETENTION);
-    Ok((kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept)), retention))
+    let key = kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept));
+    Ok(About { key, subscription, retention })
 }
 
 const RETENTION: &str = "SignInRecordRetention";

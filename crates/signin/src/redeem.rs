@@ -8,7 +8,7 @@ use chancery_auth::{
 };
 use chancery_oauth::{Challenge, targets, verify_pkce};
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, StoreError, Tx};
+use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
 use chancery_store::Mode;
 use uuid::Uuid;
 
@@ -68,11 +68,12 @@ impl Provider<'_> {
             now: request.now,
         };
         let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(NOT_GOOD))?;
-        let (master, app) = (self.context.master.clone(), Arc::new(app));
+        let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
-        let redeemed = self
-            .store
-            .run("RedeemCode", Mode::Write, None, move |tx| redeem(tx, &master, (&known, &asking), &shown));
+        let redeemed = self.store.run("RedeemCode", Mode::Write, None, move |tx| {
+            let context = Context::of_server(&context, Scope::Everything, shown.now);
+            redeem(tx, &context, (&known, &asking), &shown)
+        });
         let tokens = redeemed.await??;
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
     }
@@ -94,10 +95,11 @@ pub(crate) fn claim_all(tx: &mut Tx<'_>, replay: &[ReplayId]) -> Result<Result<(
 /// Makes a grant of a code. What is refused inside is committed: a miss counts, a second use ends the grant.
 fn redeem(
     tx: &mut Tx<'_>,
-    master: &MasterKey,
+    context: &Context,
     (application, app): (&Application, &ClientApp),
     shown: &Shown,
-) -> Result<Result<Tokens, OAuthError>, StoreError> {
+) -> Result<Result<Tokens, OAuthError>, Problem> {
+    let master = &context.app.master;
     let found = code::find(tx, master, &shown.code, shown.now)?;
     let Some(found) = found.filter(|found| found.application == app.id) else {
         return Ok(Err(invalid_grant(NOT_GOOD)));
@@ -109,7 +111,7 @@ fn redeem(
     if let Err(refused) = claim_all(tx, &shown.replay)? {
         return Ok(Err(refused));
     }
-    if !found.claim(tx, shown.now)? {
+    if !found.claim(context, tx)? {
         return Ok(Err(invalid_grant("The code was used before.")));
     }
     let mut granted = found.contents.granted;
@@ -136,7 +138,7 @@ fn redeem(
     }
     let lifetimes = Lifetimes::of(&tenant.options);
     let grant = Grant::new(found.grant, app.id, granted, shown.now);
-    grant.insert(tx, master, ends_on(&grant, &tenant.options, shown.now))?;
+    grant.insert(&context.app, tx, tenant.subscription, ends_on(&grant, &tenant.options, shown.now))?;
     let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
     Ok(Ok(Tokens {

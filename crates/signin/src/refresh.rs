@@ -70,7 +70,10 @@ impl Provider<'_> {
         let refreshed = self
             .store
             .run("Refresh", Mode::Write, None, move |tx| refresh(tx, &context, (&known, &asking), &shown));
-        let tokens = refreshed.await??;
+        let Some(tokens) = refreshed.await?? else {
+            self.counts.reused.add();
+            return Err(invalid_grant(NOT_GOOD));
+        };
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
     }
 }
@@ -92,13 +95,13 @@ pub fn is_current(grant: &Grant, options: &Options, now: Timestamp) -> Option<Ti
     Some(refresh_until(grant, options, grant.used_on)).filter(|until| *until > now && grant.is_offline())
 }
 
-/// Uses a refresh token. What is refused inside is committed: reuse ends the grant.
+/// Uses a refresh token. `None`: it was replaced before, and its grant has ended. What is refused inside is committed.
 fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
     (application, app): (&Application, &ClientApp),
     shown: &Shown,
-) -> Result<Result<Tokens, OAuthError>, Problem> {
+) -> Result<Result<Option<Tokens>, OAuthError>, Problem> {
     let (master, now) = (&context.master, shown.now);
     let not_good = || Ok(Err(invalid_grant(NOT_GOOD)));
     let found = Grant::find(tx, master, shown.token.grant)?;
@@ -122,9 +125,10 @@ fn refresh(
         return Ok(Err(refused));
     }
     if let Use::Reused = judge(&grant, &shown.token, &tenant.options, now) {
-        grant.end(tx, now)?;
-        note_reuse(tx, context, &grant, now)?;
-        return not_good();
+        let context = Context::of_server(context, chancery_resource::Scope::Everything, now);
+        grant.end(&context, tx)?;
+        note_reuse(&context, tx, &grant, tenant.subscription)?;
+        return Ok(Ok(None));
     }
     if person::admit(tx, application, (granted.person, granted.instance), now)?.is_err() {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
@@ -144,7 +148,7 @@ fn refresh(
     if !grant.advance(tx, (rotates, until), now)? {
         return not_good();
     }
-    Ok(Ok(Tokens {
+    Ok(Ok(Some(Tokens {
         grant: grant.id,
         refresh_token: Some(RefreshToken::of(master, &grant)),
         granted,
@@ -152,7 +156,7 @@ fn refresh(
         aud,
         nonce: None,
         lifetimes: Lifetimes::of(&tenant.options),
-    }))
+    })))
 }
 
 /// What showing a refresh token comes to.
@@ -185,8 +189,9 @@ fn scope_of(application: &Application, granted: &str, asked: Option<&Scope>) -> 
     }
 }
 
-fn note_reuse(tx: &mut Tx<'_>, app: &Arc<AppContext>, grant: &Grant, now: Timestamp) -> Result<(), Problem> {
-    let context = Context::of_server(app, chancery_resource::Scope::Everything, now);
+/// Records and announces that a refresh token was shown again.
+fn note_reuse(context: &Context, tx: &mut Tx<'_>, grant: &Grant, subscription: Uuid) -> Result<(), Problem> {
+    grant.event("grant.reused", Some(subscription)).announce(context, tx)?;
     let record = SignInRecord {
         outcome: Outcome::Reused,
         tenant: grant.granted.tenant,
@@ -198,5 +203,5 @@ fn note_reuse(tx: &mut Tx<'_>, app: &Arc<AppContext>, grant: &Grant, now: Timest
         session: grant.granted.session,
         origin: None,
     };
-    record.write(&context, tx)
+    record.write(context, tx)
 }

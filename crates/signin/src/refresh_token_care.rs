@@ -1,7 +1,9 @@
 //! Refresh tokens at the endpoints for tokens: introspection (RFC 7662) and revocation (RFC 7009).
 
+use std::sync::Arc;
+
 use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
-use chancery_resource::StoreError;
+use chancery_resource::{Context, Scope, StoreError};
 use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
@@ -25,7 +27,10 @@ impl Provider<'_> {
             return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
         }
         let now = request.now;
-        let ending = self.store.run("RevokeGrant", Mode::Write, None, move |tx| grant.end(tx, now));
+        let app = Arc::clone(self.context);
+        let ending = self.store.run("RevokeGrant", Mode::Write, None, move |tx| {
+            grant.end(&Context::of_server(&app, Scope::Everything, now), tx)
+        });
         Ok(ending.await?)
     }
 

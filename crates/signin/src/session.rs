@@ -5,9 +5,11 @@ use chancery_application::{EndOf, sign_out};
 use chancery_flow::{Identified, Proof, SessionFacts};
 use chancery_record::Timestamp;
 use chancery_resource::settings::Options;
-use chancery_resource::{Context, MasterKey, random};
+use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
 use chancery_store::{Error, StateTable, Tx};
 use uuid::Uuid;
+
+use crate::{application::ServingTenant, provider::context_of_person};
 
 /// The most sessions of one browser.
 const MOST: usize = 10;
@@ -118,9 +120,10 @@ pub fn establish(
     tx: &mut Tx<'_>,
     (former, new, known): (Option<&SessionCookie>, &SessionCookie, &[Session]),
     identified: &Identified,
-    (keeps, options): (bool, &Options),
-) -> Result<Uuid, Error> {
-    let now = context.now;
+    (keeps, tenant): (bool, &ServingTenant),
+) -> Result<Uuid, Problem> {
+    let (now, options) = (context.now, &*tenant.options);
+    let context = &context_of_person(&context.app, identified.person, now);
     if let Some(former) = former {
         let text = StateTable::SignInSession
             .update("SET former_browser = browser, former_until = ?3, browser = ?2 WHERE browser = ?1");
@@ -144,7 +147,7 @@ pub fn establish(
         |session: &&Session| session.tenant == identified.tenant && session.person == identified.person;
     let surplus = (known.len() + 1).saturating_sub(MOST);
     for session in known.iter().filter(same).chain(known.iter().take(surplus)) {
-        sign_out(tx, EndOf::Session(session.id), now)?;
+        sign_out(context, tx, EndOf::Session(session.id))?;
     }
     let id = context.new_id();
     let text = StateTable::SignInSession.insert(
@@ -163,6 +166,17 @@ pub fn establish(
         identified.instance.into(),
     ];
     tx.queue(&text, parameters)?;
+    let created = SignInEvent {
+        what: "session.created",
+        id,
+        subscription: Some(tenant.subscription),
+        tenant: identified.tenant,
+        instance: Some(identified.instance),
+        person: identified.person,
+        client_app: None,
+        session: Some(id),
+    };
+    created.announce(context, tx)?;
     Ok(id)
 }
 

@@ -9,7 +9,7 @@ use chancery_auth::{Rights, TokenService};
 use chancery_fetch::{Networks, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Applications, Provider, Questions, Told};
+use chancery_signin::{Applications, Counts, Provider, Questions, Told};
 use chancery_store::{Class, Error, Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -87,6 +87,7 @@ pub struct App {
     pub rights: Rights,
     /// The client apps that people sign in to.
     pub(crate) applications: Applications,
+    pub(crate) sign_in_counts: Counts,
     /// What operations share.
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
@@ -183,6 +184,7 @@ impl App {
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
             applications: Applications::default(),
+            sign_in_counts: Counts::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,
@@ -237,7 +239,7 @@ impl App {
     /// The OpenID provider, with this class of access to the store.
     pub(crate) fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
-        Provider { store, tokens, context, applications }
+        Provider { store, tokens, context, applications, counts: &self.sign_in_counts }
     }
 
     /// Tells some of the client apps that are due by their back channel that a session ended.
@@ -308,7 +310,7 @@ impl App {
             self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
         }
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        respond(200, content_type, self.metrics.text(&self.store))
+        respond(200, content_type, self.metrics.text(&self.store, &self.sign_in_counts))
     }
 
     /// Logs what an operator must know; a client's errors are answered, not logged. Unavailability is logged

@@ -11,6 +11,7 @@ use std::{
 
 use chancery_record::Timestamp;
 use chancery_resource::Service;
+use chancery_signin::Counts;
 use chancery_store::{Figure, Store};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -65,6 +66,17 @@ struct Line {
 struct Proved {
     method: &'static str,
     outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Posted {
+    step: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Sent {
+    kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -144,6 +156,9 @@ pub struct Metrics {
     log_bytes: Gauge<u64, AtomicU64>,
     jobs: Family<Doing, Gauge>,
     sign_ins: Family<Proved, Counter>,
+    flows: Family<Posted, Counter>,
+    refresh_reuse: Counter<u64, AtomicU64>,
+    codes_sent: Family<Sent, Counter<u64, AtomicU64>>,
     tokens: Family<Asked, Counter>,
     /// The metrics that slices declared.
     pub figures: Arc<Figures>,
@@ -201,6 +216,9 @@ impl Metrics {
             store_shed: Gauge::default(),
             jobs: Family::default(),
             sign_ins: Family::default(),
+            flows: Family::default(),
+            refresh_reuse: Counter::default(),
+            codes_sent: Family::default(),
             tokens: Family::default(),
             log_bytes: Gauge::default(),
             figures: Figures::new(figures, &mut registry),
@@ -225,6 +243,12 @@ impl Metrics {
     fn with_sign_in_figures(mut self) -> Self {
         let about = "What people proved on pages, or did there, by whether it was right";
         self.registry.register("sign_ins", about, self.sign_ins.clone());
+        let about = "Posts from pages of sign-ins, by page and by where they led";
+        self.registry.register("flows", about, self.flows.clone());
+        let about = "Refresh tokens that were shown after they had been replaced: stolen ones, perhaps";
+        self.registry.register("refresh_reuse", about, self.refresh_reuse.clone());
+        let about = "One-time codes handed to a mail server's queue or to an SMS gateway";
+        self.registry.register("codes_sent", about, self.codes_sent.clone());
         let about = "Requests for tokens, by whether they were granted, or why not";
         self.registry.register("tokens", about, self.tokens.clone());
         self
@@ -277,6 +301,11 @@ impl Metrics {
         self.sign_ins.get_or_create(&Proved { method, outcome }).inc();
     }
 
+    /// Records where a post from a page of a sign-in led.
+    pub fn note_flow(&self, step: &'static str, outcome: &'static str) {
+        self.flows.get_or_create(&Posted { step, outcome }).inc();
+    }
+
     /// Records what came of a request for tokens: granted, or an error of OAuth 2.0.
     pub fn note_tokens(&self, grant: &'static str, outcome: &'static str) {
         self.tokens.get_or_create(&Asked { grant, outcome }).inc();
@@ -304,7 +333,11 @@ impl Metrics {
     }
 
     /// The metrics in Prometheus's text format.
-    pub fn text(&self, store: &Store) -> String {
+    pub fn text(&self, store: &Store, sign_ins: &Counts) -> String {
+        self.refresh_reuse.inner().store(sign_ins.reused.get(), Ordering::Relaxed);
+        for (kind, count) in [("email", &sign_ins.mailed), ("sms", &sign_ins.texted)] {
+            self.codes_sent.get_or_create(&Sent { kind }).inner().store(count.get(), Ordering::Relaxed);
+        }
         let figures = store.figures();
         self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
         self.commits.set(figures.commits);

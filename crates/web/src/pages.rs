@@ -242,6 +242,7 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
         let outcome = self.do_step(step, kept, Form(&form)).await?;
+        self.app.metrics.note_flow(post::known(step), post::led_to(&outcome));
         self.answer(outcome).await
     }
 

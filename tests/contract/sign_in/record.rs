@@ -36,14 +36,38 @@ on_both_engines! {
         assert_eq!(records(&world).await, [record("SignedIn", None, "pwd"), record("SignedOut", None, "")]);
     }
 
-    /// Strangers make no rows, and neither do wrong passwords; who is known and not admitted does.
+    /// Strangers make no rows; who is known and not admitted does, and whose password is wrong.
     async fn strangers_leave_none(world: World) {
         let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         browser.type_password(&page, "nobody", PASSWORD).await;
         assert!(records(&world).await.is_empty());
         browser.type_password(&page, "ann", PASSWORD).await;
         assert_eq!(records(&world).await, [record("Refused", Some("NotAdmitted"), "pwd")]);
+        let page = browser.open(&home.request(&[])).await;
+        browser.type_password(&page, "ann", "not hers").await;
+        let wrong = || record("Refused", Some("Credentials"), "");
+        assert_eq!(records(&world).await[1..], [wrong()]);
+        // a code that is no pass of hers is as wrong
+        let pass = browser.open(&page.action().replace("/password", "/accesspass")).await;
+        browser.submit(&pass, &[("username", "ann"), ("pass", "no such pass")]).await;
+        assert_eq!(records(&world).await[2..], [wrong()]);
+    }
+
+    /// What a lock refuses is no more than a count: whoever is locked out cannot fill the table.
+    async fn what_a_lock_refuses_leaves_none(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        world.set_option("AttemptsBeforeTemporaryLock", "2").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        for _ in 0..4 {
+            browser.type_password(&page, "ann", "not hers").await;
+        }
+        let wrong = record("Refused", Some("Credentials"), "");
+        assert_eq!(records(&world).await[1..], [wrong.clone(), wrong]);
     }
 }

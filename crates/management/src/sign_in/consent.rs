@@ -67,7 +67,12 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     .reported_at(SignInConsent::CLIENT_APP_ID),
 ])
 .validate_rows(give)
-.of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID);
+.of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID)
+.sign_in_events(&[
+    ("created", "consent.given"),
+    ("updated", "consent.given"),
+    ("deleted", "consent.withdrawn"),
+]);
 
 /// Dates new consents.
 fn give(call: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
@@ -109,7 +114,7 @@ fn withdraw(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         client_app: SignInConsent::CLIENT_APP_ID.get(&was.values)?.0,
         person: SignInConsent::PLATFORM_USER_ID.get(&was.values)?.0,
     };
-    sign_out(tx, access, call.context.now)?;
+    sign_out(&call.context, tx, access)?;
     delete(&call.context, tx, &SIGN_IN_CONSENT, &was)?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -56,7 +56,8 @@ pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
      f.enrolled_on, f.used_on, CAST(0 AS BIGINT) AS last_entry FROM second_factor f)",
     Reach::Any(&REACH),
 )
-.of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID);
+.of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID)
+.sign_in_events(&[("removed", "factor.removed")]);
 
 /// The operations on second factors.
 pub static OPERATIONS: &[Op] = &[
@@ -89,7 +90,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = load(&call.context, tx, &SIGN_IN_FACTOR, None, key)?;
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
-    sign_out_by(tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id), call.context.now)?;
+    sign_out_by(&call.context, tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id))?;
     note(&call.context, tx, &SIGN_IN_FACTOR, (&was, &was.values), ("Deleted", "removed"))?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -1,6 +1,6 @@
 //! What client apps have of people who signed in.
 
-use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out};
+use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out_audited};
 use chancery_record::{KEY, SHOWN, ShortText, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
@@ -62,7 +62,8 @@ pub static SIGN_IN_GRANT: Shape = Shape::of::<SignInGrant>(
      is_offline, started_on, used_on, expires_on, ended_on, CAST(0 AS BIGINT) AS last_entry FROM sign_in_grant)",
     Reach::Any(&REACH),
 )
-.of_person(&APPLICATION_USER, SignInGrant::PLATFORM_USER_ID);
+.of_person(&APPLICATION_USER, SignInGrant::PLATFORM_USER_ID)
+.sign_in_events(&[("revoked", "grant.revoked")]);
 
 /// The operations on grants.
 pub static OPERATIONS: &[Op] = &[
@@ -105,7 +106,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if SignInGrant::ENDED_ON.get(&was.values)?.is_none() {
         let mut values = was.values.clone();
         SignInGrant::ENDED_ON.set(&mut values, Some(call.context.now))?;
-        sign_out(tx, EndOf::Grant(SignInGrant::ID.get(&was.values)?.0), call.context.now)?;
+        sign_out_audited(&call.context, tx, EndOf::Grant(SignInGrant::ID.get(&was.values)?.0))?;
         note(&call.context, tx, &SIGN_IN_GRANT, (&was, &values), ("Modified", "revoked"))?;
     }
     Ok(Answer::new(call.request.op.status))

@@ -1,6 +1,8 @@
 //! Sessions of people who are signed in.
 
-use chancery_application::{APPLICATION_USER, ApplicationUser, ApplicationUserId, EndOf, sign_out};
+use chancery_application::{
+    APPLICATION_USER, ApplicationUser, ApplicationUserId, EndOf, sign_out, sign_out_audited,
+};
 use chancery_record::{KEY, SHOWN, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
@@ -54,7 +56,8 @@ pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
      expires_on, ended_on, CAST(0 AS BIGINT) AS last_entry FROM sign_in_session)",
     Reach::Any(&REACH),
 )
-.of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID);
+.of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID)
+.sign_in_events(&[("ended", "session.ended")]);
 
 /// The operations on sessions.
 pub static OPERATIONS: &[Op] = &[
@@ -108,7 +111,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if SignInSession::ENDED_ON.get(&was.values)?.is_none() {
         let mut values = was.values.clone();
         SignInSession::ENDED_ON.set(&mut values, Some(call.context.now))?;
-        sign_out(tx, EndOf::Session(SignInSession::ID.get(&was.values)?.0), call.context.now)?;
+        sign_out_audited(&call.context, tx, EndOf::Session(SignInSession::ID.get(&was.values)?.0))?;
         note(&call.context, tx, &SIGN_IN_SESSION, (&was, &values), ("Modified", "ended"))?;
     }
     Ok(Answer::new(call.request.op.status))
@@ -118,7 +121,7 @@ fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let key = APPLICATION_USER.read_key(call.request.parameter(0))?;
     let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
     let id = ApplicationUser::ID.get(&person.values)?.0;
-    sign_out(tx, EndOf::Person(id), call.context.now)?;
+    sign_out(&call.context, tx, EndOf::Person(id))?;
     let same = (&person, person.values.as_slice());
     note(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
     Ok(Answer::new(call.request.op.status))

@@ -1,13 +1,14 @@
 //! The audit entry and the event of a change.
 
 use chancery_ledger::Stamp;
-use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp};
+use chancery_record::{Column, Field, Sealing, Value, canonical_json};
 use chancery_store::{Error, Tx, raw};
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
     Context, PersonKey, Problem, Shape,
+    audit::event::Event,
     audit::signer::{AuditSigner, DigestedContent},
     seal::sealed::entry_associated_data,
 };
@@ -19,7 +20,7 @@ pub struct Entry<'a> {
     /// The entry's number: greater than that of the row's own last change. Changes of links do not count.
     pub number: i64,
     pub person: Option<PersonKey>,
-    pub area: &'a str,
+    pub shape: &'a Shape,
     pub key: String,
     pub action: &'static str,
     pub event: &'static str,
@@ -51,19 +52,6 @@ pub struct Links<'a> {
     pub removed: &'a [Uuid],
 }
 
-/// An event as a `CloudEvents` 1.0 envelope.
-#[derive(Serialize)]
-struct Envelope<'a> {
-    specversion: &'static str,
-    id: String,
-    source: String,
-    r#type: String,
-    subject: &'a str,
-    time: String,
-    datacontenttype: &'static str,
-    data: EventData<'a>,
-}
-
 #[derive(Serialize)]
 struct EventData<'a> {
     id: &'a str,
@@ -83,7 +71,6 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
     }
     let signer = &context.app.audit_signer;
     let id = entry.number;
-    let envelope = written(&envelope(context, &entry))?;
     let user = context.actor.map(|actor| match context.acting {
         Some(acting) => format!("{actor}|{acting}"),
         None => actor.to_string(),
@@ -95,7 +82,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
         id,
         timestamp: context.now,
         user: user.as_deref(),
-        area: entry.area,
+        area: entry.shape.name,
         primary_key: &entry.key,
         category: CATEGORY,
         action: entry.action,
@@ -120,7 +107,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
             Value::Int(context.scope.store()),
             Value::Int(context.now.0),
             user.into(),
-            entry.area.into(),
+            entry.shape.name.into(),
             entry.key.as_str().into(),
             CATEGORY.into(),
             entry.action.into(),
@@ -141,9 +128,26 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
         "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
         vec![Value::Int(id), Value::Int(context.scope.store())],
     )?;
-    let parameters = vec![Value::Int(id), Value::Int(context.scope.store()), envelope.into()];
-    raw::queue(tx, "INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
-    Ok(())
+    let (source, kind) = place(context, entry.shape, entry.event);
+    let event = Event {
+        number: id,
+        store: context.scope.store(),
+        source,
+        kind,
+        subject: &entry.key,
+        data: EventData { id: &entry.key, details: &entry.details },
+    };
+    event.queue(context, tx)
+}
+
+/// The source of an event, and its type below `platform`: what people do by signing in has names of its own.
+fn place(context: &Context, shape: &Shape, event: &str) -> (String, String) {
+    if let Some((_, own)) = shape.writes.sign_in_events.iter().find(|(name, _)| *name == event) {
+        return ("/signin".to_owned(), format!("signin.{own}"));
+    }
+    let service = if context.scope.store() == 0 { "management" } else { "userstore" };
+    let kind = format!("{service}.{}.{event}", shape.name.to_lowercase());
+    (format!("/{service}/{}", context.scope.source()), kind)
 }
 
 type Side = (&'static str, &'static str);
@@ -170,22 +174,6 @@ fn hidden(
 /// Serialises a value that always has a JSON form.
 pub fn written(what: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(what).map_err(|error| Error::Internal(format!("it cannot be written: {error}")))
-}
-
-fn envelope<'a>(context: &Context, entry: &'a Entry<'_>) -> Envelope<'a> {
-    let service = if context.scope.store() == 0 { "management" } else { "userstore" };
-    let mut time = Vec::new();
-    format_timestamp(context.now, &mut time);
-    Envelope {
-        specversion: "1.0",
-        id: entry.number.to_string(),
-        source: format!("/{service}/{}", context.scope.source()),
-        r#type: format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event),
-        subject: &entry.key,
-        time: String::from_utf8(time).unwrap_or_default(),
-        datacontenttype: "application/json",
-        data: EventData { id: &entry.key, details: &entry.details },
-    }
 }
 
 const fn is_audited(field: &Field) -> bool {

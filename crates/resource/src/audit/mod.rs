@@ -1,6 +1,7 @@
 //! The audit trail: entries, their signatures, the trees over them, the keys of persons.
 
 pub mod entry;
+pub mod event;
 pub mod person;
 pub mod proof;
 pub mod read;

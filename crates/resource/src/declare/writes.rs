@@ -36,6 +36,9 @@ pub struct Writes {
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
+    /// Events that are named as what people do by signing in: the word of the change, and the type below
+    /// `platform.signin`.
+    pub sign_in_events: &'static [(&'static str, &'static str)],
 }
 
 impl Writes {
@@ -48,6 +51,7 @@ impl Writes {
             after_write: None,
             postcondition: None,
             bumps_epoch: false,
+            sign_in_events: &[],
         }
     }
 }
@@ -93,6 +97,14 @@ impl Shape {
     #[must_use]
     pub const fn postcondition(mut self, check: Postcondition) -> Self {
         self.writes.postcondition = Some(check);
+        self
+    }
+
+    /// The same, with events that are named as what people do by signing in: each the word of the change, and the
+    /// type below `platform.signin`.
+    #[must_use]
+    pub const fn sign_in_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
+        self.writes.sign_in_events = events;
         self
     }
 

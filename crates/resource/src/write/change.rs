@@ -75,7 +75,7 @@ pub fn insert_row(
         Entry {
             number,
             person,
-            area: shape.name,
+            shape,
             key: key_text(shape, values),
             action: "Added",
             event: "created",
@@ -220,7 +220,7 @@ pub fn note(
         Entry {
             number: next_number(context, was),
             person,
-            area: shape.name,
+            shape,
             key: key_text(shape, values),
             action,
             event,
@@ -260,7 +260,7 @@ fn change(
         Entry {
             number,
             person,
-            area: shape.name,
+            shape,
             key: key_text(shape, values),
             action,
             event,
@@ -372,7 +372,7 @@ pub fn related(
         Entry {
             number: next_number(context, owner),
             person,
-            area: shape.name,
+            shape,
             key: key_text(shape, &owner.values),
             action: "Modified",
             event: "related",

@@ -50,7 +50,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
         Entry {
             number,
             person,
-            area: shape.name,
+            shape,
             key: key_text(shape, &was.values),
             action: "Deleted",
             event: "deleted",
@@ -94,7 +94,7 @@ fn destroy(
         Entry {
             number: next_number(context, was),
             person: None,
-            area: shape.name,
+            shape,
             key: key_text(shape, &was.values),
             action: "Deleted",
             event,

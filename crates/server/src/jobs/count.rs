@@ -13,20 +13,32 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The metrics of events.
-pub static FIGURES: [Figure; 1] = [Figure {
-    name: "outbox_events",
-    help: "Events kept in the outbox",
-    unit: FigureUnit::Count,
-    source: FigureSource::Recorded,
-}];
+/// The metrics of events and sessions.
+pub static FIGURES: [Figure; 2] = [
+    Figure {
+        name: "outbox_events",
+        help: "Events kept in the outbox",
+        unit: FigureUnit::Count,
+        source: FigureSource::Recorded,
+    },
+    Figure {
+        name: "sessions",
+        help: "Sessions of people that have not ended",
+        unit: FigureUnit::Count,
+        source: FigureSource::Recorded,
+    },
+];
+
+/// What each of them counts.
+const COUNTED: [&str; 2] =
+    ["SELECT count(*) FROM outbox_event", "SELECT count(*) FROM sign_in_session WHERE ended_on IS NULL"];
 
 /// The rest between checks of whether a count is due; also before the first count.
 const REST: Duration = Duration::from_mins(1);
 /// Rests between two counts.
 const RESTS: u32 = 10;
 
-/// Counts the events of the outbox.
+/// Counts the events of the outbox, and sessions.
 pub fn job(app: &Arc<App>) -> Job {
     let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
     Job::new("count", REST, move || {
@@ -44,10 +56,10 @@ pub fn job(app: &Arc<App>) -> Job {
 
 async fn count(app: &App) -> Result<(), String> {
     let store = app.store.with(Class::Background);
-    let counted = store.run("CountEvents", Mode::Long, None, |tx| {
-        tx.one("SELECT count(*) FROM outbox_event", &[], |row| row.int(0))
-    });
-    let events = counted.await.map_err(|error: Error| error.to_string())?;
-    app.note_figure(&FIGURES[0], events.unwrap_or(0));
+    for (figure, text) in FIGURES.iter().zip(COUNTED) {
+        let counting = store.run("Count", Mode::Long, None, move |tx| tx.one(text, &[], |row| row.int(0)));
+        let counted = counting.await.map_err(|error: Error| error.to_string())?;
+        app.note_figure(figure, counted.unwrap_or(0));
+    }
     Ok(())
 }

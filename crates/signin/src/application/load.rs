@@ -22,7 +22,7 @@ const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri W
 const SCOPES: &str =
     "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
 const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
-const TENANTS: &str = "SELECT t.id, t.name FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
@@ -102,6 +102,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Err
             (4, Some(found)) => found.tenants.push(ServingTenant {
                 facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
                 name: row.text(1)?.to_owned(),
+                subscription: row.id(2)?,
                 stores: Vec::new(),
                 factors: Vec::new(),
                 options: unset(Owner::Tenant),

@@ -131,8 +131,10 @@ fn verified_contact(tx: &mut Tx<'_>, user: i64) -> Result<Option<String>, StoreE
 
 /// What came of the wish for a code.
 pub enum Sending {
-    /// One is on its way, or was sent before and is good still.
-    Sent,
+    /// One that was sent before is good still.
+    Good,
+    /// One is on its way by mail.
+    Mailed,
     /// This is to be sent once the transaction is committed.
     Text(Text),
     /// It is too soon for another one, or there were too many.
@@ -193,7 +195,7 @@ pub fn send(
         Ok(Kept { sent_on, sent, counted_from, is_good: row.bool(3)? })
     })?;
     if kept.as_ref().is_some_and(|kept| kept.is_good && !again) {
-        return Ok(Sending::Sent);
+        return Ok(Sending::Good);
     }
     let counted = kept.filter(|kept| now - kept.counted_from < COUNTED_MS);
     if counted.as_ref().is_some_and(|kept| kept.sent >= MOST_SENT || now - kept.sent_on < bounds.rest_ms) {
@@ -238,7 +240,7 @@ pub fn send(
         valid_until: until,
     };
     send_code(context, tx, mail)?;
-    Ok(Sending::Sent)
+    Ok(Sending::Mailed)
 }
 
 /// Takes a code back that nobody got.

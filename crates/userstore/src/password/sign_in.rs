@@ -72,30 +72,36 @@ impl PendingSignIn {
     }
 }
 
-/// Decides an attempt. `None`: it is refused, for whatever reason, and that is recorded.
+/// What an attempt comes to.
+pub enum Decision {
+    /// The password is right.
+    Right(Box<User>),
+    /// The password of this user is wrong, and that is recorded.
+    Wrong(Uuid),
+    /// It is refused, for whatever other reason, and that is recorded.
+    Refused,
+}
+
+/// Decides an attempt.
 ///
 /// Of one that is right nothing is cleared yet: whoever knows a password alone would get endless attempts at a
 /// second factor: that is done once the sign-in is complete.
 ///
 /// # Errors
 /// Those of the store.
-pub fn decide(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    verified: &VerifiedSignIn,
-) -> Result<Option<User>, Problem> {
+pub fn decide(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<Decision, Problem> {
     tx.commit_dry_run();
     let Some(counted) = &verified.counted else {
         count_for_nobody(context, tx)?;
-        return Ok(None);
+        return Ok(Decision::Refused);
     };
-    let Some(found) = user_of(context, tx, counted.user)? else { return Ok(None) };
-    let options = options(context)?;
+    let Some(found) = user_of(context, tx, counted.user)? else { return Ok(Decision::Refused) };
+    let (options, user) = (options(context)?, found.user.id.0);
     // a password that was replaced in the meantime proves nothing
     if !verified.is_right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
         let failed = lockout::fail(found.user.lockout(), &limits(&options), context.now, counted.attempt);
         record_failure(context, tx, found, &failed)?;
-        return Ok(None);
+        return Ok(Decision::Wrong(user));
     }
     if let Some(hash) = &verified.rehashed {
         stored_hash::rehash(tx, counted.user, hash)?;
@@ -104,9 +110,9 @@ pub fn decide(
     if is_locked || !found.user.is_admitted(context.now) {
         // it was right: it counts neither as a failure nor as a success
         withdraw(context, tx, verified)?;
-        return Ok(None);
+        return Ok(Decision::Refused);
     }
-    Ok(Some(found.user))
+    Ok(Decision::Right(found.user.into()))
 }
 
 /// Takes the attempt back: the password was right, but the sign-in is not complete.

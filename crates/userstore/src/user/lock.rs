@@ -121,7 +121,7 @@ pub fn sign_out_if_shut_out(context: &Context, tx: &mut Tx<'_>, values: &[Value]
 /// Ends the sign-ins of a user, and what client apps got by them.
 pub fn sign_out_user(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: &[user.0] };
-    Ok(sign_out(tx, users, context.now)?)
+    sign_out(context, tx, users)
 }
 
 /// The lockout limits of a store's options.

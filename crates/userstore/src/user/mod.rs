@@ -197,6 +197,6 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
     let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: ids };
-    sign_out(tx, users, context.now)?;
+    sign_out(context, tx, users)?;
     USERS.forget(context, tx, ids)
 }

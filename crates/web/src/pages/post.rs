@@ -5,9 +5,9 @@ use std::pin::Pin;
 use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
-    ACCESS_PASS, Act, Begun, CONFIRM, CONSENT, ChangeBegun, Confirmation, Credentials, DEVICE, ENROL,
-    GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError,
-    PassTyped, PasskeyBegun, RECOVERY, SECOND_FACTOR, TERMS,
+    ACCESS_PASS, Act, Begun, CHOOSE, CONFIRM, CONSENT, CONTINUE, ChangeBegun, Confirmation, Credentials,
+    DEVICE, ENROL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD,
+    PageError, PassTyped, PasskeyBegun, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
 };
 
 use super::{Browser, Parameters};
@@ -198,6 +198,38 @@ impl Browser<'_> {
             }
         });
         self.attempt((PASSKEY, &about), proving).await
+    }
+}
+
+/// The pages that are counted by their names.
+const PAGES: [&str; 13] = [
+    PASSWORD,
+    ACCESS_PASS,
+    CHOOSE,
+    REFUSED,
+    CONTINUE,
+    CONSENT,
+    NEW_PASSWORD,
+    SECOND_FACTOR,
+    ENROL,
+    RECOVERY,
+    CONFIRM,
+    TERMS,
+    PASSKEY,
+];
+
+/// The page as metrics know it.
+pub(super) fn known(step: &str) -> &'static str {
+    PAGES.into_iter().find(|page| *page == step).unwrap_or("other")
+}
+
+/// Where a post led, as metrics know it.
+pub(super) fn led_to(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::GoTo(kept, ..) if kept.mistake.is_some() => "again",
+        Outcome::GoTo(_, CONTINUE, _) | Outcome::Leave(_) | Outcome::Post { .. } => "complete",
+        Outcome::GoTo(..) | Outcome::Page(..) => "next",
+        Outcome::Error(_) => "error",
     }
 }
 

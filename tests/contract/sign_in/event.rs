@@ -1,0 +1,174 @@
+//! Events of sign-ins (`5-sign-in.md`, section 20): each once, with ids alone.
+
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    Home, PASSWORD,
+    browser::Browser,
+    parameter,
+    second_factor::{ask_for, enrol},
+};
+use crate::id;
+
+/// The events of sign-ins so far, in order.
+async fn events(world: &World) -> Vec<Value> {
+    let reading = world.app.store.run("Events", Mode::Long, None, |tx| {
+        let mut found = Vec::new();
+        tx.query("SELECT envelope FROM outbox_event ORDER BY id", &[], |row| {
+            found.push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        Ok::<_, Error>(found)
+    });
+    let all = reading.await.unwrap();
+    let all = all.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
+    all.filter(|event| event["type"].as_str().unwrap().starts_with("platform.signin.")).collect()
+}
+
+/// What each event is of, without what all of them begin with.
+async fn types(world: &World) -> Vec<String> {
+    let all = events(world).await;
+    all.iter().map(|event| event["type"].as_str().unwrap()["platform.signin.".len()..].to_owned()).collect()
+}
+
+const OFFLINE: &str = "openid offline_access";
+
+/// Signs in for when the person is away: the browser, and the tokens.
+async fn offline(world: &World, home: &Home) -> (Browser, Value) {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
+    let code = parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").unwrap();
+    (browser, home.redeem(world, &code, &[]).await.is(200).json())
+}
+
+on_both_engines! {
+    async fn sessions_and_grants_are_announced(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+        assert_eq!(types(&world).await, ["session.created", "grant.created"]);
+        let [session, grant] = events(&world).await.try_into().unwrap();
+        let scope = &session["data"]["scope"];
+        assert_eq!(session["source"], json!(format!("/signin/{}", scope["subscriptionId"].as_str().unwrap())));
+        assert_eq!(scope["tenantId"], json!(home.tenant));
+        assert_eq!(session["subject"], session["data"]["id"]);
+        assert_eq!(session["data"]["sessionId"], session["data"]["id"]);
+        assert_eq!(session["data"]["actor"], session["data"]["platformUserId"]);
+        assert_eq!(grant["data"]["clientAppId"], home.app["id"]);
+        assert_eq!(grant["data"]["sessionId"], session["data"]["id"]);
+        assert_eq!(grant["data"]["scope"], *scope);
+        // by the person, and each once
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert_eq!(types(&world).await[2..], ["session.ended", "grant.revoked"]);
+        let ended = &events(&world).await[2];
+        assert_eq!(ended["data"]["actor"], session["data"]["platformUserId"]);
+        let text = serde_json::to_string(&events(&world).await).unwrap();
+        for personal in ["ann", "127.0.0.1", "Ann"] {
+            assert!(!text.contains(&format!("\"{personal}")), "{personal} is told: {text}");
+        }
+    }
+
+    /// What fails is announced with the id of its record; what a stranger tries is not.
+    async fn failed_attempts_are_announced(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        let before = types(&world).await.len();
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        browser.type_password(&page, "nobody", PASSWORD).await;
+        assert_eq!(types(&world).await.len(), before);
+        browser.type_password(&page, "ann", "not hers").await;
+        assert_eq!(types(&world).await[before..], ["attempt.failed"]);
+        let failed = &events(&world).await[before];
+        let path = format!("/api/management/v2/SignInRecord/{}", failed["data"]["id"].as_str().unwrap());
+        let record = world.admin.get(&path).await.is(200).json();
+        assert_eq!((&record["outcome"], &record["reason"]), (&json!("Refused"), &json!("Credentials")));
+        assert_eq!(record["platformUserId"], failed["data"]["platformUserId"]);
+    }
+
+    /// A refresh token that was replaced is announced, and its grant's end.
+    async fn reuse_is_announced(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let first = tokens["refresh_token"].as_str().unwrap();
+        let second = home.refresh_at(&world.anonymous, first).await.is(200).json();
+        home.refresh_at(&world.anonymous, second["refresh_token"].as_str().unwrap()).await.expect(200);
+        let before = types(&world).await.len();
+        home.refresh_at(&world.anonymous, first).await.expect(400);
+        assert_eq!(types(&world).await[before..], ["grant.revoked", "grant.reused"]);
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
+        assert!(text.contains("chancery_refresh_reuse_total 1\n"), "{text}");
+        assert!(text.contains("chancery_flows_total{step=\"password\",outcome=\"complete\"} 1\n"), "{text}");
+    }
+
+    /// What an administrator ends is announced by the event of the audit entry, and by no other.
+    async fn what_administrators_end_is_announced_once(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let all = events(&world).await;
+        let [session, grant] = ["session.created", "grant.created"].map(|kind| {
+            let found = all.iter().find(|event| event["type"] == json!(format!("platform.signin.{kind}")));
+            found.unwrap()["data"]["id"].clone()
+        });
+        let before = all.len();
+        world.admin.delete(&format!("/api/management/v2/SignInSession/{}", id_of(&session))).await.expect(204);
+        assert_eq!(types(&world).await[before..], ["session.ended"], "the grant is for when the person is away");
+        world.admin.delete(&format!("/api/management/v2/SignInGrant/{}", id_of(&grant))).await.expect(204);
+        assert_eq!(types(&world).await[before + 1..], ["grant.revoked"]);
+        for event in &events(&world).await[before..] {
+            let number: i64 = event["id"].as_str().unwrap().parse().unwrap();
+            let entry = world.app.store.run("Entry", Mode::Quick, None, move |tx| {
+                tx.one("SELECT area FROM audit_entry WHERE rid = ?1", &[number.into()], |row| Ok(row.text(0)?.to_owned()))
+            });
+            assert!(Result::<_, Error>::unwrap(entry.await).is_some(), "{event} can be proven by its audit entry");
+        }
+        home.refresh_at(&world.anonymous, tokens["refresh_token"].as_str().unwrap()).await.expect(400);
+    }
+
+    /// A user who is locked for good is signed out, and that is announced.
+    async fn a_lock_is_announced(world: World) {
+        let home = Home::new(&world).await;
+        offline(&world, &home).await;
+        let before = types(&world).await.len();
+        let path = format!("/api/userstore/v2/default/administration/User/{}", id(&home.user));
+        let user = world.admin.get(&path).await.is(200).json();
+        let token = &user["concurrencyToken"];
+        world.admin.patch(&path, json!({ "isUserActive": false, "concurrencyToken": token })).await.expect(202);
+        assert_eq!(types(&world).await[before..], ["session.ended", "grant.revoked"]);
+    }
+
+    async fn factors_are_announced(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        enrol(&world, &home).await;
+        assert_eq!(types(&world).await, ["factor.enrolled", "session.created", "grant.created"]);
+        let factor = world.admin.get("/api/management/v2/SignInFactor").await.is(200).json()[0].clone();
+        let path = format!("/api/management/v2/SignInFactor/{}", id(&factor));
+        world.admin.delete(&path).await.expect(204);
+        assert_eq!(types(&world).await[3..], ["session.ended", "grant.revoked", "factor.removed"]);
+    }
+
+    async fn consents_are_announced(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid email")])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        let csrf = page.field("csrf");
+        let given = [("csrf", csrf.as_str()), ("decision", "allow"), ("scope", "email"), ("remember", "true")];
+        browser.post(&page.action(), &given, &[]).await;
+        assert_eq!(types(&world).await, ["session.created", "consent.given"]);
+        let consent = world.admin.get("/api/management/v2/SignInConsent").await.is(200).json()[0].clone();
+        let path = format!("/api/management/v2/SignInConsent/{}", id(&consent));
+        world.admin.delete(&path).await.expect(204);
+        assert_eq!(types(&world).await[2..], ["consent.withdrawn"]);
+    }
+}
+
+fn id_of(text: &Value) -> &str {
+    text.as_str().unwrap()
+}

@@ -12,6 +12,7 @@ mod device;
 mod event;
 mod fleet;
 mod killed;
+mod killed_factor;
 mod limits;
 mod login;
 mod new_password;

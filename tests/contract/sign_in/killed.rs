@@ -23,16 +23,16 @@ const WORKERS: usize = 8;
 const ROUNDS: usize = 3;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 /// The same whichever process serves, or tokens would be of another issuer after a restart.
-const PUBLIC_URL: &str = "http://localhost";
+pub const PUBLIC_URL: &str = "http://localhost";
 
-struct Server {
-    process: Process,
-    caller: Client,
-    admin: Client,
+pub struct Server {
+    pub process: Process,
+    pub caller: Client,
+    pub admin: Client,
 }
 
 impl Server {
-    async fn start(database: &Database) -> Self {
+    pub async fn start(database: &Database) -> Self {
         let listen = free_address();
         let environment = [
             ("CHANCERY_LISTEN", listen.as_str()),

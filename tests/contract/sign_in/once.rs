@@ -11,12 +11,16 @@ use serde_json::{Value, json};
 
 use super::{
     Home, PASSWORD,
-    browser::Browser,
+    browser::{Browser, Page},
     fleet::{Dice, Fleet},
-    parameter, tenant_option,
+    parameter,
+    second_factor::{ask_for, between, code_of, enrol},
+    tenant_option,
 };
 
 const CLIENTS: usize = 64;
+/// As many wrong codes of a person lock nothing yet.
+const FORGERS: usize = 4;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 
 /// A public app, whose refresh tokens are replaced by each use, with a browser that is signed in.
@@ -109,7 +113,49 @@ impl History {
     }
 }
 
+/// Browsers that typed Ann's password, in turn at each process, and are asked for a code.
+async fn asked(home: &Home, fleet: &Fleet) -> Vec<(Browser, Page)> {
+    let asked = (0..FORGERS).map(|number| async move {
+        let mut browser = fleet.browser(number);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        (browser, page)
+    });
+    join_all(asked).await
+}
+
+/// How many of the browsers are let in that all show this at once.
+async fn let_in(asked: Vec<(Browser, Page)>, shown: &[(&str, &str)]) -> usize {
+    let shown = asked.into_iter().map(|(mut browser, page)| async move {
+        let next = browser.submit(&page, shown).await;
+        // who is let in goes on to the app
+        next.html.contains("http-equiv") || next.answer.header("refresh").is_some()
+    });
+    join_all(shown).await.into_iter().filter(|is_in| *is_in).count()
+}
+
 on_both_engines! {
+    /// Sections 13 and 22: of all who show a code of an authenticator, or a recovery code, at once and at whichever process,
+    /// one is let in.
+    async fn a_factor_s_code_counts_once(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        world.set_option("TemporaryLockEnabled", "false").await;
+        let (secret, recovery, _) = enrol(&world, &home).await;
+        let fleet = Fleet::of(&world);
+        let browsers = asked(&home, &fleet).await;
+        assert_eq!(let_in(browsers, &[("code", &code_of(&secret, 1))]).await, 1);
+        for code in &recovery[..3] {
+            let mut browsers = asked(&home, &fleet).await;
+            for (browser, page) in &mut browsers {
+                let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+                *page = browser.submit(page, &[("choice", &choice)]).await;
+            }
+            assert_eq!(let_in(browsers, &[("code", code)]).await, 1, "{code}");
+        }
+    }
+
     /// Sections 5 and 22: of all who show a code, in whatever order and at whichever process, one gets tokens; once
     /// it was shown again, these are worth nothing.
     async fn a_code_gives_tokens_once(world: World) {

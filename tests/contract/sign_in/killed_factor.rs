@@ -1,0 +1,194 @@
+//! A server that is killed while people confirm their sign-ins: no recovery code is good twice, and who was let in is
+//! signed in (sections 13 and 22).
+
+use std::collections::BTreeMap;
+
+use chancery_testkit::{Client, Database, Engine};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc::Sender, task::JoinSet};
+
+use super::{
+    BASE, Home, PASSWORD,
+    browser::{Browser, Page},
+    encode,
+    fleet::Dice,
+    killed::{PUBLIC_URL, Server},
+    parameter,
+    second_factor::{between, code_of},
+};
+use crate::id;
+
+const WORKERS: usize = 6;
+const ROUNDS: usize = 2;
+
+/// What a person knows when the server is gone.
+#[derive(Default)]
+struct Told {
+    name: String,
+    /// Codes that let the person in, each with the cookies of that browser.
+    used: Vec<(String, BTreeMap<String, String>)>,
+    /// The code whose answer was lost.
+    lost: Option<String>,
+}
+
+/// Types a name and the password; `None` when the server is gone.
+async fn typed(browser: &mut Browser, home: &Home, name: &str) -> Option<Page> {
+    let page = browser.try_open(&home.request(&[])).await?;
+    let csrf = page.field("csrf");
+    let typed = [("csrf", csrf.as_str()), ("username", name), ("password", PASSWORD)];
+    browser.try_post(&page.action(), &typed, &[]).await
+}
+
+/// Shows a recovery code after the password; whether it lets the person in. `None` when the server is gone, which may
+/// have used the code up only if that is asked last.
+async fn confirm(browser: &mut Browser, home: &Home, (name, code): (&str, &str)) -> (bool, Option<bool>) {
+    let Some(page) = typed(browser, home, name).await else { return (false, None) };
+    let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+    let csrf = page.field("csrf");
+    let chosen = [("csrf", csrf.as_str()), ("choice", choice.as_str())];
+    let Some(page) = browser.try_post(&page.action(), &chosen, &[]).await else { return (false, None) };
+    let csrf = page.field("csrf");
+    let next = browser.try_post(&page.action(), &[("csrf", &csrf), ("code", code)], &[]).await;
+    (true, next.map(|next| next.answer.header("refresh").is_some()))
+}
+
+/// Signs in by one recovery code after the other, until the server is gone.
+async fn work(home: Home, caller: Client, (name, codes): (String, Vec<String>), tell: Sender<()>) -> Told {
+    let mut told = Told { name, ..Told::default() };
+    for code in codes {
+        let mut browser = Browser::of(&caller, PUBLIC_URL);
+        match confirm(&mut browser, &home, (&told.name, &code)).await {
+            (_, Some(is_in)) => assert!(is_in, "a code that was never shown"),
+            (was_shown, None) => {
+                told.lost = was_shown.then_some(code);
+                return told;
+            }
+        }
+        told.used.push((code, browser.cookies));
+        let _ = tell.try_send(());
+    }
+    told
+}
+
+/// A person of the default store with an authenticator; the recovery codes.
+async fn person(server: &Server, home: &Home, name: &str) -> Vec<String> {
+    let people = "/api/userstore/v2/default/administration/User";
+    let user = server.admin.post(people, json!({ "loginName": name })).await.is(201).json();
+    let reset = format!("{people}/{}/password/reset", id(&user));
+    server.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+    let mut browser = Browser::of(&server.caller, PUBLIC_URL);
+    let page = typed(&mut browser, home, name).await.unwrap();
+    let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
+    let shown = browser.submit(&page, &[("code", &code_of(&secret, 0))]).await;
+    let codes = shown.html.split("<li><code>").skip(1);
+    codes.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+}
+
+async fn set(server: &Server, filter: &str, value: &str) {
+    let path = format!("{BASE}/Option?filter={}", encode(filter));
+    let option = server.admin.get(&path).await.is(200).json()[0].clone();
+    let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+    server.admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
+}
+
+/// Makes every sign-in ask for an authenticator, and lets nothing else get in its way.
+async fn prepare(server: &Server, home: &Home) {
+    let first = async |path: &str| server.admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
+    let instance = first("/IdpInstance").await;
+    for (name, value) in
+        [("LoginThrottlingEnabled", "false"), ("TemporaryLockEnabled", "false"), ("PasskeyEnabled", "false")]
+    {
+        let of = format!("applyToIdpInstanceId eq \"{}\" and name eq \"{name}\"", id(&instance));
+        set(server, &of, value).await;
+    }
+    let types: Value = server.admin.get(&format!("{BASE}/IdpType")).await.is(200).json();
+    let totp = types.as_array().unwrap().iter().find(|one| one["name"] == json!("totp")).unwrap();
+    let body = json!({ "name": "Authenticator", "idpTypeId": totp["id"] });
+    let factor = server.admin.post(&format!("{BASE}/MfaInstance"), body).await.is(201).json();
+    for (path, related) in [
+        (format!("/Tenant/{}/mfainstances", home.tenant), &factor),
+        (format!("/ClientApp/{}/mfainstances", id(&home.app)), &factor),
+    ] {
+        let body = json!({ "relatedIds": [related["id"]] });
+        server.admin.put(&format!("{BASE}{path}"), body).await.expect(202);
+    }
+}
+
+fn same(home: &Home) -> Home {
+    Home {
+        app: home.app.clone(),
+        tenant: home.tenant.clone(),
+        secret: home.secret.clone(),
+        user: home.user.clone(),
+    }
+}
+
+/// Looks at all that was answered before a kill.
+async fn look_after(server: &Server, home: &Home, told: &Told) {
+    for (_, cookies) in &told.used {
+        let mut browser = Browser::of(&server.caller, PUBLIC_URL);
+        browser.cookies.clone_from(cookies);
+        let left = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&left, "code").is_some(), "who was let in is signed in: {left}");
+    }
+    let again = async |code: &str| {
+        let mut browser = Browser::of(&server.caller, PUBLIC_URL);
+        confirm(&mut browser, home, (&told.name, code)).await.1.unwrap()
+    };
+    if let Some(code) = &told.lost {
+        // it was used, or is still good: in no case twice
+        again(code).await;
+        assert!(!again(code).await, "{code}");
+    }
+    if let Some((code, _)) = told.used.last() {
+        assert!(!again(code).await, "{code}");
+    }
+}
+
+async fn kill_while_people_confirm(engine: Engine, processes: usize) {
+    let database = Database::create(engine);
+    let mut servers = vec![Server::start(&database).await];
+    let home = Home::made_by(&servers[0].admin, json!({})).await;
+    prepare(&servers[0], &home).await;
+    let mut dice = Dice(11);
+    for round in 0..ROUNDS {
+        let mut people = Vec::new();
+        for worker in 0..WORKERS {
+            let name = format!("w{round}x{worker}");
+            people.push((name.clone(), person(&servers[0], &home, &name).await));
+        }
+        while servers.len() < processes {
+            servers.push(Server::start(&database).await);
+        }
+        let (tell, mut heard) = tokio::sync::mpsc::channel(10_000);
+        let mut workers = JoinSet::new();
+        for (worker, person) in people.into_iter().enumerate() {
+            let caller = servers[worker % processes].caller.clone();
+            workers.spawn(work(same(&home), caller, person, tell.clone()));
+        }
+        for _ in 0..12 + dice.below(20) {
+            heard.recv().await.unwrap();
+        }
+        for server in &mut servers {
+            server.process.kill();
+        }
+        let told = workers.join_all().await;
+        assert!(told.iter().any(|one| !one.used.is_empty()));
+        servers = vec![Server::start(&database).await];
+        for one in &told {
+            look_after(&servers[0], &home, one).await;
+        }
+    }
+}
+
+/// Whoever was let in by a recovery code is signed in after a kill, and no code is good twice.
+#[test]
+fn no_recovery_code_is_good_twice_sqlite() {
+    tokio::runtime::Runtime::new().unwrap().block_on(kill_while_people_confirm(Engine::Sqlite, 1));
+}
+
+/// The same with two processes, both of which are killed.
+#[test]
+fn no_recovery_code_is_good_twice_with_two_processes_on_postgres() {
+    tokio::runtime::Runtime::new().unwrap().block_on(kill_while_people_confirm(Engine::Postgres, 2));
+}

@@ -50,7 +50,8 @@ pub const TABLES: [Table; 4] = [
     Table { name: "user_password", columns: "user_rid, hash, changed_on", row: password },
     Table {
         name: "sign_in_session",
-        columns: "id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on",
+        columns: "id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on, \
+            idp_instance_id",
         row: session,
     },
 ];
@@ -141,5 +142,6 @@ fn session(home: &Home, number: u64) -> Result<Vec<Cell>> {
         // the last use counts as yet to come, so that looking a session up does not write it
         end.clone(),
         end,
+        Cell::Id(home.store),
     ])
 }

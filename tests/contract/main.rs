@@ -17,6 +17,7 @@ mod batch;
 mod broken;
 mod compression;
 mod conditions;
+mod console;
 mod coverage;
 mod customer;
 mod documents;

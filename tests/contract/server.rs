@@ -190,7 +190,12 @@ async fn an_administrator_who_was_shut_out_is_let_in_again() {
 #[tokio::test]
 async fn a_root_that_is_gone_is_made_again_when_it_is_asked_for() {
     is_recovered(Engine::Sqlite, &["DELETE FROM client_app_role"], false).await;
-    is_recovered(Engine::Sqlite, &["UPDATE client_app SET name = 'other', name_key = 'other'"], true).await;
+    is_recovered(
+        Engine::Sqlite,
+        &["UPDATE client_app SET name = 'other', name_key = 'other' WHERE name = 'root'"],
+        true,
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 mod administration;
 mod administrator;
 mod attacks;
-mod browser;
+pub mod browser;
 mod code;
 mod confirmation;
 mod consent;

@@ -31,8 +31,52 @@ struct Found {
 /// Errors of the store.
 pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Option<Caller>, Error> {
     let Some(grant) = claims.gid else { return Ok(None) };
-    let has_rights = claims.has_rights();
-    let Some(mut found) = find(tx, (grant, claims), has_rights)? else { return Ok(None) };
+    // an exchanged token is another client app's than the grant: both have to be enabled
+    let about = format!(
+        "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {}, \
+         c.require_dpop_nonce, h.subscription_id, g.idp_instance_id \
+         FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
+         JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
+         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
+         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
+        serves("a", Some("g.tenant_id"))
+    );
+    let key = [Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)];
+    stand(tx, (&about, &key), (claims.sub, claims.client_id), claims.has_rights(), now)
+}
+
+/// The caller that a person is in the console, by a session there; `None`: the person may not sign in now, or nobody
+/// may sign in to the console there.
+///
+/// # Errors
+/// Errors of the store.
+pub fn in_session(
+    tx: &mut Tx<'_>,
+    (person, session): (Uuid, Uuid),
+    console: Uuid,
+    now: Timestamp,
+) -> Result<Option<Caller>, Error> {
+    let about = format!(
+        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {}, \
+         FALSE, a.subscription_id, s.idp_instance_id \
+         FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
+         JOIN subscription y ON y.id = t.subscription_id \
+         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
+        serves("a", Some("s.tenant_id"))
+    );
+    let key = [Value::Id(session), Value::Id(person), Value::Id(console)];
+    stand(tx, (&about, &key), (person, console), true, now)
+}
+
+/// The caller that a person is, by what says where the person signed in.
+fn stand(
+    tx: &mut Tx<'_>,
+    about: (&str, &[Value]),
+    (person, holder): (Uuid, Uuid),
+    has_rights: bool,
+    now: Timestamp,
+) -> Result<Option<Caller>, Error> {
+    let Some(mut found) = find(tx, about, person, has_rights)? else { return Ok(None) };
     let own = found.identities.iter().find(|(instance, _)| *instance == found.instance);
     let Some((instance, subject)) = own.copied() else { return Ok(None) };
     if !may_sign_in(tx, (instance, subject), now)? {
@@ -45,8 +89,8 @@ pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Optio
         }
     }
     Ok(Some(Caller {
-        id: claims.sub,
-        holder: claims.client_id,
+        id: person,
+        holder,
         is_person: true,
         enabled: found.enabled,
         needs_nonce: found.needs_nonce,
@@ -59,26 +103,20 @@ pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Optio
 const ROLE: &str = "r.role_type, r.apply_to_customer_id, r.apply_to_subscription_id, r.apply_to_tenant_id, \
     r.apply_to_idp_instance_id";
 
-fn find(tx: &mut Tx<'_>, (grant, claims): (Uuid, &Claims), has_rights: bool) -> Result<Option<Found>, Error> {
-    // an exchanged token is another client app's than the grant: both have to be enabled
-    let about = format!(
-        "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {}, \
-         c.require_dpop_nonce, h.subscription_id, g.idp_instance_id \
-         FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
-         JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
-         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
-         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
-        serves("a", Some("g.tenant_id"))
-    );
+fn find(
+    tx: &mut Tx<'_>,
+    (about, key): (&str, &[Value]),
+    person: Uuid,
+    has_rights: bool,
+) -> Result<Option<Found>, Error> {
     let identities = "SELECT i.idp_instance_id, i.subject FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
         WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.is_user_store_identity ORDER BY i.rid";
     let roles = format!(
         "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser'"
     );
-    let key = [Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)];
-    let person = [Value::Id(claims.sub)];
-    let statements = [(about.as_str(), &key[..]), (identities, &person[..]), (roles.as_str(), &person[..])];
+    let person = [Value::Id(person)];
+    let statements = [(about, key), (identities, &person[..]), (roles.as_str(), &person[..])];
     let statements = if has_rights { &statements[..] } else { &statements[..2] };
     let (mut found, mut known, mut held) = (None, Vec::new(), Vec::new());
     tx.query_all(statements, &mut |index, row| {

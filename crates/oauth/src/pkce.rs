@@ -26,6 +26,13 @@ impl Challenge {
         from_base64(text)?.try_into().ok().map(Self)
     }
 
+    /// The challenge of a verifier.
+    pub fn of(verifier: &str) -> Self {
+        let mut hash = [0; SHA256_OUTPUT_LEN];
+        hash.copy_from_slice(digest(&SHA256, verifier.as_bytes()).as_ref());
+        Self(hash)
+    }
+
     /// Whether the challenge is the hash of this text, in a time that does not depend on either.
     fn is_of(&self, verifier: &str) -> bool {
         verify_slices_are_equal(&self.0, digest(&SHA256, verifier.as_bytes()).as_ref()).is_ok()

@@ -42,6 +42,14 @@ server with an embedded database first; servers on PostgreSQL may run.
 Example:
   chancery --config chancery.toml recover";
 
+const CONSOLE_LINK_HELP: &str = "\
+The link is good for an hour, once, and only until a person is SystemAdmin; any former one ends. Needs the
+database and the master key; run this as the server's user. Stop a server with an embedded database first;
+servers on PostgreSQL may run. Name the server's public URL, or open the path at it.
+
+Example:
+  chancery --config chancery.toml console-link";
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version)]
@@ -66,6 +74,9 @@ pub enum Command {
     /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
     #[command(after_help = RECOVER_HELP)]
     Recover,
+    /// Makes the link by which the first administrator comes in, when the one of the first start is over.
+    #[command(after_help = CONSOLE_LINK_HELP)]
+    ConsoleLink,
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -159,6 +170,9 @@ pub struct Options {
     /// Whether people sign in here, by the pages of the OpenID provider: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_SIGN_IN", value_name = "ON")]
     pub sign_in: Option<String>,
+    /// Whether people administer by pages: on, or off, and their paths are 404 [default: on]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE", value_name = "SWITCH")]
+    pub console: Option<String>,
     /// The class of authentication that people need for what administrators do: sfa (one factor), mfa (two), phr (a
     /// passkey) or phrh (one bound to hardware) [default: sfa]
     #[arg(long, global = true, env = "CHANCERY_ADMIN_ACR", value_name = "CLASS")]

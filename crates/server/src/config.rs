@@ -40,6 +40,8 @@ pub struct Config {
     pub drain: Duration,
     /// Whether people sign in here.
     pub sign_in: bool,
+    /// Whether people administer by pages.
+    pub console: bool,
     /// The class of authentication that people need at the services.
     pub admin_acr: &'static str,
     /// Whether version 1 is served.
@@ -163,6 +165,7 @@ impl Config {
         let failed_sign_ins = rate("failed_sign_ins", options.failed_sign_ins.as_deref())?;
         let drain = number("drain", options.drain, 5, 0..=600)?;
         let sign_in = switch("sign_in", options.sign_in.as_deref())?;
+        let console = switch("console", options.console.as_deref())?;
         let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
         let version_1 = switch("version_1", options.version_1.as_deref())?;
         let version_1_deprecated = moment("version_1_deprecated", options.version_1_deprecated.as_deref())?;
@@ -223,6 +226,7 @@ impl Config {
             limits,
             drain: Duration::from_secs(drain),
             sign_in,
+            console,
             admin_acr,
             version_1,
             version_1_deprecated,
@@ -273,6 +277,7 @@ impl Config {
             table.insert(name.into(), toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
         }
         table.insert("sign_in".into(), text(if self.sign_in { "on" } else { "off" }));
+        table.insert("console".into(), text(if self.console { "on" } else { "off" }));
         table.insert("admin_acr".into(), text(self.admin_acr));
         table.insert("version_1".into(), text(if self.version_1 { "on" } else { "off" }));
         table.insert("version_1_deprecated".into(), text(&written(self.version_1_deprecated)));

@@ -28,6 +28,10 @@ pub struct RootAccess {
     pub root: Option<RootClient>,
     /// The root client's secret, if it was generated just now. Only its digest is stored.
     pub new_secret: Option<Secret>,
+    /// Whether this start was the installation's first.
+    pub is_first: bool,
+    /// The path of the link by which the first administrator comes in, if it was made just now.
+    pub setup: Option<String>,
 }
 
 /// The root client.
@@ -47,9 +51,10 @@ pub fn ensure(
 ) -> Result<RootAccess, Problem> {
     idp_type::seed(context, tx)?;
     let mut root = find_root(tx)?;
-    let mut new_secret = None;
+    let (mut new_secret, mut is_first) = (None, false);
     if tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(()))?.is_none() {
         let made = make_all(context, tx)?;
+        is_first = true;
         if configured.is_none() {
             let secret = new_root_secret();
             add_secret(context, tx, made, "made at the first start", &secret)?;
@@ -62,7 +67,7 @@ pub fn ensure(
     }
     check_postconditions(context, tx)?;
     let root = root.map(|root| introduce(tx, root)).transpose()?;
-    Ok(RootAccess { root, new_secret })
+    Ok(RootAccess { root, new_secret, is_first, setup: None })
 }
 
 /// The root client app's id: the name alone does not identify it, others may have it.

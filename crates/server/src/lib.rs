@@ -3,6 +3,7 @@
 mod arguments;
 mod audit;
 mod config;
+mod console;
 mod end;
 mod first_start;
 mod jobs;
@@ -31,4 +32,4 @@ pub use jobs::{
 pub use log::Log;
 pub use login::{Login, log_out, print_token};
 pub use reload::Reload;
-pub use start::{Server, StartError, figures, own_context, recover_root, services};
+pub use start::{Server, StartError, console_link, figures, own_context, recover_root, services};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, exit_on_panic, log_out, print_token,
-    recover_root,
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, console_link, exit_on_panic, log_out,
+    print_token, recover_root,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,6 +38,9 @@ fn main() -> ExitCode {
         if arguments.command == Some(Command::CheckConfig) {
             let _ = write!(stdout(), "{}", config.display());
             return Ok(());
+        }
+        if arguments.command == Some(Command::ConsoleLink) {
+            return make_link(&config);
         }
         if arguments.command == Some(Command::Recover) {
             return make_anew(&config);
@@ -97,6 +100,15 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     outcome
 }
 
+fn make_link(config: &Config) -> Result<(), String> {
+    Log::start(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let link = runtime.block_on(console_link(config)).map_err(|error| error.to_string());
+    Log::finish();
+    say!("{}", link?);
+    Ok(())
+}
+
 fn make_anew(config: &Config) -> Result<(), String> {
     Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
@@ -142,6 +154,12 @@ fn greet(server: &Server) {
     let url = &server.public_url;
     say!("Chancery listens on {url}");
     say!("  documentation   {url}/openapi");
+    if let Some(path) = &server.root_access.setup {
+        say!("  first person    {url}{path}");
+        say!("                  (open it within an hour to make the first administrator of the console)");
+    } else if server.has_console() {
+        say!("  console         {url}/console");
+    }
     print_root(&server.root_access);
     let new = server.root_access.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");

@@ -37,7 +37,8 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<RootAccess, Pro
     ];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
     check_postconditions(context, tx)?;
-    Ok(RootAccess { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
+    let root = Some(introduce(tx, root)?);
+    Ok(RootAccess { root, new_secret: Some(secret), is_first: false, setup: None })
 }
 
 /// Creates a root client app: in the oldest subscription, under the first name that is free.

@@ -19,11 +19,11 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
 use chancery_trust::Anchors;
-use chancery_web::{App, Deprecation, Limits, Listener, SignInSettings, now, serve};
+use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, now, serve};
 use serde_json::json;
 
 use crate::{
-    Config, Reload, RootAccess, first_start,
+    Config, Reload, RootAccess, console, first_start,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     log, recover,
 };
@@ -133,6 +133,11 @@ impl Server {
         Arc::clone(&self.app)
     }
 
+    /// Whether people administer by pages here.
+    pub fn has_console(&self) -> bool {
+        self.app.console.is_some()
+    }
+
     /// What can be reloaded while it runs.
     pub fn reload(&self) -> Reload {
         Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
@@ -191,6 +196,29 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     root_access.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
 
+/// Makes a link by which the first administrator comes in; any former one ends.
+///
+/// # Errors
+/// What failed, for people.
+pub async fn console_link(config: &Config) -> Result<String, StartError> {
+    let _lock = prepare_files(config)?;
+    let master = read_master_key(&config.master_key_file)?;
+    let store = open(config).await?;
+    let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
+    let (app, _) = assemble(config, store.clone(), master, &public_url).await?;
+    let acting = own_context(&app.context, Scope::Everything);
+    let made = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;
+    let _ = tokio::task::spawn_blocking(move || store.close()).await;
+    let path = made.map_err(|problem: Problem| StartError::new("cannot make a link", cause_of(problem)))?;
+    let path = path.ok_or_else(|| {
+        StartError::new(
+            "cannot make a link",
+            "a person is SystemAdmin already, and lets others in by the console",
+        )
+    })?;
+    Ok(format!("{public_url}{path}"))
+}
+
 async fn open(config: &Config) -> Result<Store, StartError> {
     let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
     let (database, settings) = (config.database.clone(), config.store);
@@ -242,11 +270,16 @@ async fn assemble(
         snapshot: ItemCache::default(),
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
+    let has_console = config.console && config.sign_in;
     let root_access = store.run("FirstStart", Mode::Write, None, move |tx| {
         // entries of the catalogue first: what is created next has all of them
         add_new_entries(&acting, tx)?;
-        let root_access = first_start::ensure(&mut acting, tx, secret.as_ref())?;
+        let mut root_access = first_start::ensure(&mut acting, tx, secret.as_ref())?;
         resource_key::adopt(tx)?;
+        if has_console {
+            console::ensure(&acting, tx)?;
+            root_access.setup = if root_access.is_first { console::setup_link(&acting, tx)? } else { None };
+        }
         Ok(root_access)
     });
     let root_access = root_access
@@ -262,6 +295,7 @@ async fn assemble(
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;
     app.trusted_proxies = config.trusted_proxies.clone();
+    app.console = has_console.then_some(chancery_console::answer as Pages);
     app.sign_in = SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr };
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     application::{Application, with_facts},
     audience::audience,
+    console::{CONSOLE, CONSOLE_RETURN},
     kept_flow::KeptFlow,
     outcome::{Outcome, PageError},
     provider::{Circumstances, Provider, Visit, demands},
@@ -43,7 +44,7 @@ impl Provider<'_> {
         let Some(application) = self.application(id, issuing).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        if !has_redirect(&application, &addressing) {
+        if !self.has_redirect(&application, &addressing) {
             return Ok(Outcome::Error(PageError::UNKNOWN_REDIRECT));
         }
         let refuse = |refusal| Ok(refuse(&visit.issuer.url, &addressing, refusal));
@@ -97,10 +98,19 @@ impl Provider<'_> {
         let found = self.application(kept.application, kept.issuing).await?;
         let Ok(addressing) = Addressing::read(&kept.parameters) else { return Ok(None) };
         let may_go_on = |found: &Arc<Application>| {
-            let leads_back = kept.device.is_some() || has_redirect(found, &addressing);
+            let leads_back = kept.device.is_some() || self.has_redirect(found, &addressing);
             found.allow_user_login && leads_back && (kept.device.is_none() || found.allows_devices)
         };
         Ok(found.filter(may_go_on))
+    }
+
+    /// Whether an answer may go to the address. The console's is this server's own.
+    fn has_redirect(self, application: &Application, addressing: &Addressing) -> bool {
+        if application.id == CONSOLE {
+            return addressing.redirect_uri.strip_prefix(&self.tokens.public_url) == Some(CONSOLE_RETURN);
+        }
+        let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
+        is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
     }
 
     /// Whether the client app may ask for these resources.
@@ -118,11 +128,6 @@ impl Provider<'_> {
         });
         Ok(judging.await?)
     }
-}
-
-fn has_redirect(application: &Application, addressing: &Addressing) -> bool {
-    let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
-    is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
 }
 
 /// Judges a request by the client app and the tenants' options.

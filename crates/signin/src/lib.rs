@@ -14,6 +14,7 @@ mod code;
 mod completion;
 mod confirm;
 mod consent;
+mod console;
 mod counts;
 mod device;
 mod device_grant;
@@ -51,6 +52,11 @@ pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;
 pub use confirm::Confirmation;
+pub use console::{
+    CONSOLE, CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,
+    console_digest, console_names, console_preference, end_console_session, find_console_session,
+    is_setup_open, keep_console_preference, note_console_use, open_setup, spend_setup,
+};
 pub use counts::Counts;
 pub use device::{DEVICE, enter_page};
 pub use device_grant::{GRANT_TYPE as DEVICE_CODE, Questions};

@@ -6,8 +6,6 @@ use chancery_record::{Value, fold};
 use chancery_resource::{Sql, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::session::Session;
-
 /// What a person is called.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -38,17 +36,20 @@ impl Names {
     }
 }
 
+/// Whose name is asked: a session, its person, and the instance by which the person signed in.
+pub type Asked = (Uuid, Uuid, Uuid);
+
 /// The names of the people of these sessions, by the ids of the sessions.
 ///
 /// # Errors
 /// Errors of the store.
-pub fn names_of(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<HashMap<Uuid, Names>, StoreError> {
+pub fn names_of(tx: &mut Tx<'_>, sessions: &[Asked]) -> Result<HashMap<Uuid, Names>, StoreError> {
     let mut sql = Sql::new(
         "SELECT u.id, i.idp_instance_id, o.rid, i.subject, u.first_name, u.last_name, u.email_address \
          FROM application_user u JOIN application_identity i ON i.application_user_rid = u.rid \
          JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
     );
-    sql.add_list(sessions.iter().map(|session| session.person.into()));
+    sql.add_list(sessions.iter().map(|(_, person, _)| (*person).into()));
     let mut persons: HashMap<(Uuid, Uuid), (Names, i64, Option<Uuid>)> = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         let full = [row.optional_text(4)?, row.optional_text(5)?]
@@ -64,10 +65,10 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<HashMap<Uuid, N
     })?;
     let users = persons.values().filter_map(|(_, store, subject)| Some((*store, (*subject)?)));
     let logins = logins_of(tx, &users.collect::<Vec<_>>())?;
-    let named = sessions.iter().filter_map(|session| {
-        let (names, store, subject) = persons.get(&(session.person, session.instance))?;
+    let named = sessions.iter().filter_map(|(session, person, instance)| {
+        let (names, store, subject) = persons.get(&(*person, *instance))?;
         let login = subject.and_then(|subject| logins.get(&(*store, subject)).cloned());
-        Some((session.id, Names { login, ..names.clone() }))
+        Some((*session, Names { login, ..names.clone() }))
     });
     Ok(named.collect())
 }

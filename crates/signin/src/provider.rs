@@ -17,7 +17,7 @@ use crate::{
     application::{Application, Applications, OfferedStore},
     counts::Counts,
     kept_flow::KeptFlow,
-    people::{Names, names_of},
+    people::{Asked, Names, names_of},
     person::Admitted,
     record::Origin,
     second_factor::Device,
@@ -143,7 +143,7 @@ impl Circumstances {
     ) -> Result<Examined, Problem> {
         let mut names = HashMap::new();
         if let (Some(_), false) = (&self.login_hint, sessions.is_empty()) {
-            names = names_of(tx, sessions)?;
+            names = names_of(tx, &asked(sessions))?;
         }
         let fits = |session: &Session| {
             let names = names.get(&session.id);
@@ -168,11 +168,16 @@ impl Circumstances {
         }
         let is_named = matches!(due.step(), Step::Account { .. } | Step::Consent | Step::Done(_));
         if is_named && names.is_empty() && (self.is_of_device || !matches!(due.step(), Step::Done(_))) {
-            names = names_of(tx, sessions)?;
+            names = names_of(tx, &asked(sessions))?;
         }
         let lacks_session = lacks_session(&due, sessions);
         Ok(Examined { due, names, password, admitted, lacks_session })
     }
+}
+
+/// What names of people are asked by.
+fn asked(sessions: &[Session]) -> Vec<Asked> {
+    sessions.iter().map(|session| (session.id, session.person, session.instance)).collect()
 }
 
 /// Whether the person proved something in this flow that the person's session does not hold.

@@ -168,7 +168,11 @@ fn check(found: &ShownCode, shown: &Shown) -> Result<(), &'static str> {
     verify_pkce(challenge.as_ref(), shown.verifier.as_deref()).map_err(|refusal| refusal.detail)
 }
 
-fn is_session_good(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
+/// Whether a session has not ended.
+///
+/// # Errors
+/// Errors of the store.
+pub fn is_session_good(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let text = "SELECT 1 FROM sign_in_session WHERE id = ?1 AND ended_on IS NULL AND expires_on > ?2";
     Ok(tx.one(text, &[session.into(), now.0.into()], |_| Ok(()))?.is_some())
 }

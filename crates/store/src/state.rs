@@ -44,6 +44,12 @@ state_tables! {
     AuditLeaf = "audit_leaf",
     /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
+    /// How people want the console to look.
+    ConsolePreference = "console_preference",
+    /// Browsers in which people use the console.
+    ConsoleSession = "console_session",
+    /// The link by which the first administrator comes in.
+    ConsoleSetup = "console_setup",
     /// Devices that wait for a person to let them in.
     DeviceAuthorization = "device_authorization",
     /// Answers to requests with an idempotency key.

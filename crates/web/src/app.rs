@@ -1,6 +1,7 @@
 //! The application that serves requests.
 
 use std::{
+    pin::Pin,
     sync::{Arc, OnceLock},
     time::{Duration, Instant, SystemTime},
 };
@@ -9,7 +10,7 @@ use chancery_auth::{Rights, TokenService};
 use chancery_fetch::{Networks, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Applications, Counts, Provider, Questions, Told};
+use chancery_signin::{Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
 use chancery_store::{Class, Error, Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -96,6 +97,10 @@ pub struct App {
     pub(crate) questions: Questions,
     /// Whether people sign in here, and what they need at the services.
     pub sign_in: SignInSettings,
+    /// How long sessions of the console last.
+    pub console_lifetimes: ConsoleLifetimes,
+    /// What answers below `/console`; none where there is no console.
+    pub console: Option<Pages>,
     /// The networks of proxies that say whom they speak for.
     pub trusted_proxies: Networks,
     /// The headers of deprecated operations.
@@ -125,6 +130,15 @@ pub struct App {
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<Document>,
 }
+
+/// What answers requests for pages. `Box` keeps the future of other requests small.
+pub type Pages =
+    for<'a> fn(
+        &'a App,
+        &'a Parts,
+        &'a mut RequestBody,
+        Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Problem>> + Send + 'a>>;
 
 /// When version 1 was deprecated, unless configured otherwise: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
@@ -194,6 +208,8 @@ impl App {
             limiter: Limiter::new(limits.public_rate),
             questions: Questions::default(),
             sign_in: SIGN_IN,
+            console_lifetimes: ConsoleLifetimes { idle: 30 * 60_000, longest: 10 * 3_600_000 },
+            console: None,
             trusted_proxies: Networks::default(),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
             access_log: AccessLog::Off,
@@ -237,7 +253,7 @@ impl App {
     }
 
     /// The OpenID provider, with this class of access to the store.
-    pub(crate) fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
+    pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
         Provider { store, tokens, context, applications, counts: &self.sign_in_counts }
     }

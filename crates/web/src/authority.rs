@@ -14,6 +14,7 @@ use crate::{
     guard,
     request::{Scheme, access_token},
     trace,
+    visitor::SessionAuthority,
 };
 
 /// A granted request, and the epoch that its rights were read at.
@@ -62,6 +63,8 @@ pub enum Rights {
     Cached(i64),
     /// Rights that the transaction reads itself, because the cached ones are stale.
     Current(Arc<Authority>),
+    /// Rights of a session of the console, which each transaction reads.
+    Session(Arc<SessionAuthority>),
 }
 
 impl Rights {
@@ -69,7 +72,7 @@ impl Rights {
     pub const fn epoch(&self) -> Option<i64> {
         match self {
             Self::Cached(epoch) => Some(*epoch),
-            Self::Current(_) => None,
+            Self::Current(_) | Self::Session(_) => None,
         }
     }
 
@@ -81,6 +84,7 @@ impl Rights {
         match self {
             Self::Cached(_) => Ok(None),
             Self::Current(authority) => authority.decide(tx).map(Some),
+            Self::Session(authority) => authority.decide(tx).map(Some),
         }
     }
 }
@@ -219,7 +223,7 @@ fn enter(context: SecurityContext) -> Result<Authorization, Problem> {
     Ok(Authorization { epoch: context.epoch, caller: None, scope: Scope::Store(store.scope.clone()) })
 }
 
-fn refuse(refused: AccessDenied) -> Problem {
+pub fn refuse(refused: AccessDenied) -> Problem {
     match refused {
         AccessDenied::Forbidden => {
             Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")

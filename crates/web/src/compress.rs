@@ -164,6 +164,7 @@ pub struct CompressedText {
 }
 
 impl CompressedText {
+    /// The text, which is compressed when it is first asked for.
     pub fn new(content_type: &'static str, plain: Bytes) -> Self {
         Self { content_type, plain, encoded: Default::default() }
     }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
     app::{App, now},
-    authority::{Requirement, Rights},
+    authority::{Authorization, Requirement, Rights},
     body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
@@ -97,6 +97,7 @@ pub async fn execute(
         return Err(Error::Busy.into());
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
+    let requirement = Some(requirement);
     let authorized = AuthorizedRequest { app, parts, requirement, store, caller, now };
     let mut rights = Rights::Cached(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
@@ -110,8 +111,6 @@ pub async fn execute(
         },
         None => None,
     };
-    // receiving a body takes time: decisions use the time after it
-    let now = crate::app::now();
     let request = Request {
         op,
         path: parameters,
@@ -125,17 +124,7 @@ pub async fn execute(
         reads_later: !dry_run && claim.is_none(),
         minimal: wants_minimal(&parts.headers, op),
     };
-    let caller = allowed.caller.as_ref();
-    let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
-    let scope = allowed.scope.clone().to_be_changed(op.writes());
-    let mut context = Context::new(&app.context, scope, now, actor, acting);
-    context.is_person = caller.is_some_and(|caller| caller.is_person);
-    let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
-    let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
-    let outcome = match &claim {
-        Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
-        None => running.finish(rights, None).await,
-    };
+    let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
     drop(reservation);
     let outcome = match claim {
         Some(claim) => claim.finish(app, parts, outcome).await,
@@ -145,25 +134,55 @@ pub async fn execute(
     if is_compressible(op) { compress(app, &parts.headers, response).await } else { Ok(response) }
 }
 
+/// Runs an operation that its caller may call, as far as is known: the transaction decides.
+pub async fn carry_out(
+    authorized: AuthorizedRequest<'_>,
+    request: Request,
+    allowed: &Authorization,
+    rights: Rights,
+    claim: Option<&idempotency::HeldClaim>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let app = authorized.app;
+    let caller = allowed.caller.as_ref();
+    let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
+    let scope = allowed.scope.clone().to_be_changed(request.op.writes());
+    // receiving a body takes time: decisions use the time after it
+    let mut context = Context::new(&app.context, scope, now(), actor, acting);
+    context.is_person = caller.is_some_and(|caller| caller.is_person);
+    let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
+    let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
+    match claim {
+        Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
+        None => running.finish(rights, None).await,
+    }
+}
+
 /// A request: its caller, its permit, its time.
-struct AuthorizedRequest<'a> {
-    app: &'a App,
-    parts: &'a Parts,
-    requirement: Requirement,
-    store: Option<String>,
+pub struct AuthorizedRequest<'a> {
+    pub app: &'a App,
+    pub parts: &'a Parts,
+    /// What its token must satisfy; none where a session of the console calls.
+    pub requirement: Option<Requirement>,
+    pub store: Option<String>,
     /// The client app that calls, and its subscription.
-    caller: Option<(Uuid, Uuid)>,
-    now: Timestamp,
+    pub caller: Option<(Uuid, Uuid)>,
+    pub now: Timestamp,
 }
 
 impl AuthorizedRequest<'_> {
     /// The rights after a change that made the earlier ones stale.
     async fn renew_rights(&self, over: &Rights) -> Result<Rights, Problem> {
-        self.app.renew_rights(self.parts, &self.requirement, self.store.as_deref(), over).await
+        match &self.requirement {
+            Some(requirement) => {
+                self.app.renew_rights(self.parts, requirement, self.store.as_deref(), over).await
+            }
+            // a session's rights are read in each transaction
+            None => Ok(over.clone()),
+        }
     }
 
     /// Claims an idempotency key, with rights that are current then.
-    async fn claim(
+    pub async fn claim(
         &self,
         rights: &mut Rights,
         about: (Uuid, &'static Shape, i64),

@@ -16,8 +16,9 @@ use chancery_signin::{
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
+pub use cookies::Cookies;
+
 use self::{
-    cookies::Cookies,
     post::Form,
     render::{Shown, error_page, page},
 };
@@ -84,7 +85,7 @@ pub async fn answer(
         return Err(Problem::new(ProblemKind::Unavailable, detail));
     }
     let raw = parts.uri.query().unwrap_or_default();
-    let form = if parts.method == Method::POST { Some(receive(app, parts, body).await?) } else { None };
+    let form = if parts.method == Method::POST { Some(read_post(app, parts, body).await?) } else { None };
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
@@ -148,7 +149,11 @@ fn seconds_of(problem: &Problem) -> i64 {
     told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
 }
 
-async fn receive(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Parameters, Problem> {
+/// Reads a form that a browser posts.
+///
+/// # Errors
+/// It is no form, is too large, or breaks off.
+pub async fn read_post(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Parameters, Problem> {
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
@@ -161,7 +166,7 @@ async fn receive(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Par
 const MOST_LANGUAGES: usize = 20;
 
 /// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
-fn languages(parts: &Parts) -> Vec<String> {
+pub fn languages(parts: &Parts) -> Vec<String> {
     let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
     let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
         let (tag, weight) = range.split_once(';').unwrap_or((range, "q=1"));

@@ -62,6 +62,10 @@ pub enum SystemRoute {
     PasswordReset,
     /// A page of a sign-in.
     SignInPage,
+    /// The first page of the console.
+    Console,
+    /// Any other page of the console.
+    ConsolePage,
     /// The page that shows the documentation.
     Documentation,
     /// The OpenAPI document of a service.
@@ -93,7 +97,7 @@ static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -111,6 +115,8 @@ impl SystemRoute {
         Self::Device,
         Self::PasswordReset,
         Self::SignInPage,
+        Self::Console,
+        Self::ConsolePage,
         Self::Documentation,
         Self::Document,
         Self::ProblemPage,
@@ -136,6 +142,8 @@ impl SystemRoute {
             Self::Device => "/device",
             Self::PasswordReset => RESET_PATH,
             Self::SignInPage => "/signin/{step}",
+            Self::Console => "/console",
+            Self::ConsolePage => "/console/{*page}",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
             Self::ProblemPage => "/problems/{kind}",
@@ -182,6 +190,7 @@ impl SystemRoute {
             Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
                 (&[Method::POST][..], "POST")
             }
+            Self::Console | Self::ConsolePage => (&[Method::GET, Method::POST][..], "GET, POST"),
             _ if self.is_of_browsers() || self == Self::UserInfo => {
                 (&[Method::GET, Method::POST][..], "GET, POST")
             }
@@ -189,6 +198,11 @@ impl SystemRoute {
         };
         if !allowed.contains(&parts.method) {
             return Err(not_allowed(named));
+        }
+        if matches!(self, Self::Console | Self::ConsolePage) {
+            let pages = app.console.filter(|_| app.sign_in.is_on);
+            let none = || Problem::not_found("console at this server");
+            return pages.ok_or_else(none)?(app, parts, body, now).await;
         }
         let is_of_people =
             self.is_of_browsers() || matches!(self, Self::UserInfo | Self::DeviceAuthorization);
@@ -236,7 +250,7 @@ impl SystemRoute {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
-            Self::Documentation => page(parts),
+            Self::Documentation | Self::Console | Self::ConsolePage => page(parts),
             Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
         };
@@ -278,6 +292,8 @@ impl SystemRoute {
                 | Self::Device
                 | Self::PasswordReset
                 | Self::SignInPage
+                | Self::Console
+                | Self::ConsolePage
         )
     }
 

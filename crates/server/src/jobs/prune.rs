@@ -88,6 +88,8 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::RememberedDevice, "digest", MARGIN),
         (StateTable::SignInCutoff, "person_id", MARGIN),
         (StateTable::SignInFlow, "id", MARGIN),
+        (StateTable::ConsoleSession, "digest", MARGIN),
+        (StateTable::ConsoleSetup, "id", MARGIN),
         (StateTable::AttemptGuard, "person_id", MARGIN),
     ];
     for (table, key, kept) in expiring {

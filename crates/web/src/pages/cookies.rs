@@ -36,7 +36,7 @@ impl Cookies {
     }
 
     /// The value of a cookie that is there once: two of one name were not both set here.
-    fn find(&self, name: &str) -> Option<String> {
+    pub fn find(&self, name: &str) -> Option<String> {
         let name = format!("{}chancery-{name}", self.prefix);
         let mut found = self.shown.iter().filter(|(shown, _)| *shown == name);
         let value = found.next().map(|(_, value)| value.clone()).filter(|value| !value.is_empty());
@@ -63,7 +63,8 @@ impl Cookies {
         self.find(&format!("flow-{id}"))
     }
 
-    fn set(&mut self, name: &str, value: &str, max_age: Option<i64>) {
+    /// Sets a cookie of this host, for so many seconds; without, it goes when the browser is closed.
+    pub fn set(&mut self, name: &str, value: &str, max_age: Option<i64>) {
         let secure = if self.prefix.is_empty() { "" } else { "; Secure" };
         let max_age = max_age.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
         let prefix = self.prefix;

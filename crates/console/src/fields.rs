@@ -1,0 +1,329 @@
+//! Fields as pages show them: cells of lists, controls of forms, and what a form sends.
+
+use chancery_record::{Field, Kind, Sealing, format_timestamp, parse_timestamp};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::words::Words;
+
+/// The longest text that has one line in a form, in characters.
+const ONE_LINE: usize = 320;
+
+/// A cell of a list, as templates take it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Cell {
+    /// What it shows: `none`, `title`, `text`, `code`, `badge`, `flag`, `moment`, `reference` or `tags`.
+    pub kind: &'static str,
+    /// Its text.
+    pub text: String,
+    /// A second line.
+    pub sub: String,
+    /// The state that it tells: `good`, `warn`, `bad`, `info` or `off`.
+    pub tone: &'static str,
+    /// Where it leads.
+    pub href: Option<String>,
+    /// The moment, by RFC 3339.
+    pub iso: String,
+    /// Several short texts.
+    pub items: Vec<Tag>,
+    /// How many of them are not shown.
+    pub more: usize,
+}
+
+/// One of several short texts of a cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tag {
+    /// Its text.
+    pub text: String,
+    /// Where it leads.
+    pub href: Option<String>,
+}
+
+impl Cell {
+    /// A cell without anything.
+    pub fn none() -> Self {
+        Self { kind: "none", ..Self::default() }
+    }
+
+    /// A cell of a kind with a text.
+    pub fn of(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), ..Self::default() }
+    }
+
+    /// The same, telling a state.
+    #[must_use]
+    pub const fn toned(mut self, tone: &'static str) -> Self {
+        self.tone = tone;
+        self
+    }
+
+    /// The same with a second line.
+    #[must_use]
+    pub fn with_sub(mut self, sub: impl Into<String>) -> Self {
+        self.sub = sub.into();
+        self
+    }
+}
+
+/// A member of a row as a cell of a list.
+pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
+    match (field.kind, value) {
+        (_, Value::Null) => Cell::none(),
+        (Kind::Bool, Value::Bool(true)) => Cell::of("flag", words.page("yes")).toned("good"),
+        (Kind::Bool, Value::Bool(false)) => Cell::of("flag", words.page("no")).toned("off"),
+        (Kind::Time, Value::String(moment)) => {
+            Cell { iso: moment.clone(), ..Cell::of("moment", readable(moment)) }
+        }
+        (Kind::Choice(_) | Kind::Numbered(_), _) => {
+            let text = chosen(field, value);
+            Cell::of("badge", words.choice(&text)).toned(tone(&text))
+        }
+        (Kind::Id, Value::String(id)) => Cell::of("code", id),
+        (_, value) => Cell::of("text", plain(value)),
+    }
+}
+
+/// A moment for people, in UTC.
+fn readable(moment: &str) -> String {
+    moment.get(..16).map_or_else(|| moment.to_owned(), |text| format!("{} UTC", text.replace('T', " ")))
+}
+
+/// The name of a choice, which some resources tell by its number.
+fn chosen(field: &Field, value: &Value) -> String {
+    match (field.kind, value) {
+        (Kind::Numbered(names), Value::Number(number)) => {
+            let index = number.as_u64().and_then(|number| usize::try_from(number).ok());
+            index.and_then(|index| names.get(index)).map_or_else(String::new, |name| (*name).to_owned())
+        }
+        _ => plain(value),
+    }
+}
+
+/// Of what kind a value of a choice is: what it is called decides, so that a new one is no grey spot.
+fn tone(value: &str) -> &'static str {
+    match value {
+        "Active" | "SignedIn" | "Completed" | "Approved" | "Added" => "good",
+        "Pending" | "Requested" | "Waiting" | "SteppedUp" | "Modified" => "warn",
+        "Refused" | "Failed" | "Expired" | "Revoked" | "Deleted" | "Suspended" => "bad",
+        _ => "info",
+    }
+}
+
+/// A value as text.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// What a field is in a form: the control's word of the templates.
+pub fn control(field: &Field) -> &'static str {
+    if field.access.sealing == Sealing::Secret {
+        return "secret";
+    }
+    match field.kind {
+        Kind::Bool => "switch",
+        Kind::Int { .. } => "number",
+        Kind::Time => "moment",
+        Kind::Choice(_) | Kind::Numbered(_) => "choice",
+        Kind::Id => "reference",
+        Kind::Bytes(_) => "file",
+        Kind::Object(_) | Kind::Ids => "code",
+        Kind::Text(rule) => match rule.name {
+            "Email" => "email",
+            "Phone" => "tel",
+            "Url" | "WebAddress" => "url",
+            "Birthdate" => "date",
+            "JsonText" | "ViewText" | "PatternText" | "JwksText" | "SignedText" => "code",
+            _ if rule.max > ONE_LINE => "longtext",
+            _ => "text",
+        },
+    }
+}
+
+/// A field of a form, as templates take it. `value` is what is there, or what was typed.
+pub struct FormField<'a> {
+    /// The field.
+    pub field: &'a Field,
+    /// What is there, or was typed.
+    pub value: &'a Value,
+    /// Whether it cannot be changed.
+    pub is_fixed: bool,
+    /// Whether it must be filled.
+    pub is_required: bool,
+    /// What is wrong with it.
+    pub error: &'a str,
+    /// Where the row is that it names.
+    pub href: Option<String>,
+    /// Where rows that it may name are looked for.
+    pub search: Option<String>,
+}
+
+impl FormField<'_> {
+    /// The field as templates take it.
+    pub fn told(&self, words: &Words) -> Value {
+        let Self { field, value, is_fixed, is_required, error, href, search } = self;
+        let wire = field.wire();
+        let (min, max) = match field.kind {
+            Kind::Int { min, max } => (Some(min), Some(max)),
+            _ => (None, None),
+        };
+        let max_length = if let Kind::Text(rule) = field.kind { Some(rule.max) } else { None };
+        let control = if *is_fixed { "shown" } else { control(field) };
+        let choices: Vec<Value> = match field.kind {
+            Kind::Choice(names) | Kind::Numbered(names) => {
+                let current = chosen(field, value);
+                let all = names.iter().map(|name| {
+                    json!({ "value": name, "label": words.choice(name), "is_current": *name == current })
+                });
+                all.collect()
+            }
+            _ => Vec::new(),
+        };
+        json!({
+            "name": wire,
+            "id": format!("f-{wire}"),
+            "label": words.field(wire),
+            "hint": if words.tag == "en" && !is_fixed { hint(field) } else { "" },
+            "control": control,
+            "value": typed(field, value),
+            "shown": plain(value),
+            "cell": cell(field, value, words),
+            "choices": choices,
+            "required": is_required,
+            "disabled": is_fixed,
+            "error": error,
+            "max_length": max_length,
+            "min": min,
+            "max": max,
+            "href": href,
+            "search": search,
+            "autocomplete": "off",
+            "is_wide": matches!(control, "longtext" | "code"),
+        })
+    }
+}
+
+/// What a field means, where that is more than its label says.
+fn hint(field: &Field) -> &'static str {
+    if field.about.split_whitespace().count() > SHORTEST_HINT { field.about } else { "" }
+}
+
+/// Fewer words repeat the label.
+const SHORTEST_HINT: usize = 4;
+
+/// A value as a form's control holds it.
+fn typed(field: &Field, value: &Value) -> Value {
+    match (field.kind, value) {
+        (_, _) if field.access.sealing == Sealing::Secret => json!(""),
+        (Kind::Bool, value) => json!(value.as_bool().unwrap_or(false)),
+        // a datetime-local has neither zone nor fractions of seconds
+        (Kind::Time, Value::String(moment)) => json!(moment.get(..19).unwrap_or(moment)),
+        (Kind::Choice(_) | Kind::Numbered(_), value) => json!(chosen(field, value)),
+        (_, value) => json!(plain(value)),
+    }
+}
+
+/// What a form sent for a field, as the member of a body; `None` where nothing was sent. What cannot be read goes as it
+/// is, so that the interface says what is wrong with it.
+pub fn member(field: &Field, sent: &[(String, String)]) -> Option<Value> {
+    // a switch sends `false` before itself
+    let text = sent.iter().rev().find(|(name, _)| name == field.wire()).map(|(_, text)| text.as_str())?;
+    if field.access.sealing == Sealing::Secret && text.is_empty() {
+        return None;
+    }
+    if text.is_empty() && !matches!(field.kind, Kind::Bool) {
+        return Some(Value::Null);
+    }
+    Some(match field.kind {
+        Kind::Bool => json!(text == "true"),
+        Kind::Int { .. } => text.trim().parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)),
+        Kind::Time => moment(text),
+        Kind::Object(_) | Kind::Ids => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        Kind::Bytes(_) | Kind::Text(_) | Kind::Id | Kind::Choice(_) | Kind::Numbered(_) => json!(text),
+    })
+}
+
+/// A moment that was typed in UTC, by RFC 3339.
+fn moment(text: &str) -> Value {
+    let seconds = if text.len() == 16 { ":00Z" } else { "Z" };
+    let whole = format!("{text}{seconds}");
+    match parse_timestamp(&whole).or_else(|| parse_timestamp(text)) {
+        Some(moment) => {
+            let mut written = Vec::new();
+            format_timestamp(moment, &mut written);
+            json!(String::from_utf8(written).unwrap_or_default())
+        }
+        None => json!(text),
+    }
+}
+
+/// The members of a body that a form sends and that differ from what was there.
+pub fn changes<'a>(
+    fields: impl Iterator<Item = &'a Field>,
+    sent: &[(String, String)],
+    base: &Value,
+) -> Map<String, Value> {
+    let mut changed = Map::new();
+    for field in fields {
+        let Some(now) = member(field, sent) else { continue };
+        let before = base.get(field.wire()).unwrap_or(&Value::Null);
+        let is_same = typed(field, before) == typed(field, &now);
+        if !is_same || (field.access.sealing == Sealing::Secret && !now.is_null()) {
+            changed.insert(field.wire().to_owned(), now);
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_userstore::user::USER;
+    use serde_json::json;
+
+    use super::{changes, control, member};
+
+    fn field(wire: &str) -> &'static chancery_record::Field {
+        USER.fields.iter().find(|field| field.wire() == wire).unwrap()
+    }
+
+    fn sent(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_switch_counts_as_its_last_value() {
+        let active = field("isUserActive");
+        assert_eq!(control(active), "switch");
+        let both = [("isUserActive", "false"), ("isUserActive", "true")];
+        assert_eq!(member(active, &sent(&both)), Some(json!(true)));
+        assert_eq!(member(active, &sent(&both[..1])), Some(json!(false)));
+        assert_eq!(member(active, &[]), None);
+    }
+
+    #[test]
+    fn a_moment_is_in_utc() {
+        let until = field("userValidTo");
+        let member = |text: &str| member(until, &sent(&[("userValidTo", text)])).unwrap();
+        let begins = |text: &str, begin: &str| member(text).as_str().unwrap().starts_with(begin);
+        assert!(begins("2027-12-31T23:00", "2027-12-31T23:00:00"), "{}", member("2027-12-31T23:00"));
+        assert!(begins("2027-12-31T23:00:05", "2027-12-31T23:00:05"));
+        assert_eq!(member("soon"), json!("soon"), "the interface says what is wrong");
+        assert_eq!(member(""), json!(null));
+    }
+
+    #[test]
+    fn only_what_differs_is_sent() {
+        let base = json!({ "loginName": "ada", "firstName": "Ada", "userValidTo": "2027-12-31T23:00:00Z" });
+        let typed = [
+            ("loginName", "ada"),
+            ("firstName", ""),
+            ("userValidTo", "2027-12-31T23:00:00"),
+            ("nickname", ""),
+        ];
+        let changed = changes(USER.fields.iter(), &sent(&typed), &base);
+        assert_eq!(serde_json::Value::Object(changed), json!({ "firstName": null }));
+    }
+}

@@ -1,0 +1,110 @@
+//! One box for all: people, groups, apps and what else has a name, by how it begins; and rows that a field may name.
+
+use chancery_resource::Problem;
+use chancery_web::{AnswerBody, Input, respond};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{
+    list::{key_of, title_of},
+    navigation::{icon, places},
+};
+use crate::{
+    arranged,
+    directory::{self, Resource, encoded},
+    render::fill,
+    visit::Visit,
+};
+
+/// The resources that are looked through, and whether they are in a user store.
+const LOOKED_THROUGH: [(&str, bool); 6] = [
+    ("User", true),
+    ("Group", true),
+    ("ClientApp", false),
+    ("Tenant", false),
+    ("IdpInstance", false),
+    ("Subscription", false),
+];
+/// Rows of each.
+const COUNT: &str = "6";
+/// Places that are told.
+const MOST_PLACES: usize = 8;
+/// The longest text that is looked for, in characters.
+const LONGEST: usize = 200;
+
+/// Shows what is found: as a page, as its part for the palette, or as JSON for a field that names a row.
+///
+/// # Errors
+/// The operations' own.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let text: String = visit.parameter("q").unwrap_or_default().trim().chars().take(LONGEST).collect();
+    if let Some(name) = visit.parameter("in") {
+        let resource = directory::resources().iter().find(|one| one.name == name);
+        let resource = resource.ok_or_else(|| Problem::not_found("resource of this name"))?;
+        let rows = look(visit, resource, &text).await?;
+        let found: Vec<Value> = rows
+            .iter()
+            .map(|row| json!({ "id": key_of(resource, row), "label": title_of(resource, row), "sub": arranged::sub(resource.name, row).unwrap_or_default() }))
+            .collect();
+        return Ok(respond(200, "application/json", json!(found).to_string()));
+    }
+    let mut results = Vec::new();
+    if !text.is_empty() {
+        for (name, is_of_store) in LOOKED_THROUGH {
+            let Some(resource) = directory::find(name, is_of_store) else { continue };
+            if visit.may(resource.list).is_none() {
+                continue;
+            }
+            let rows = look(visit, resource, &text).await?;
+            add(
+                &mut results,
+                &visit.words.resources(name),
+                rows.iter().map(|row| found(visit, resource, row)),
+            );
+        }
+    }
+    let folded = text.to_lowercase();
+    let items = places(visit).into_iter().flat_map(|(_, items)| items);
+    let fitting = items.filter(|place| place.label.to_lowercase().contains(&folded)).take(MOST_PLACES);
+    let fitting = fitting
+        .map(|place| json!({ "label": place.label, "sub": "", "href": place.href, "icon": place.icon }));
+    add(&mut results, visit.words.page("places"), fitting);
+    let empty = if results.is_empty() { visit.words.page("nothing_found") } else { "" };
+    let found = json!({ "value": text, "results": results, "empty": empty });
+    if visit.parameter("part") == Some("1") {
+        let context = crate::visit::plain(visit.parts, visit.words, "", &found);
+        let html = fill("find-results.html", &context);
+        let html = html.map_err(|error| chancery_store::Error::Internal(error.to_string()))?;
+        return Ok(respond(200, "text/html; charset=utf-8", html));
+    }
+    visit.page(200, "find.html", visit.words.page("find"), &found)
+}
+
+fn add(results: &mut Vec<Value>, group: &str, items: impl Iterator<Item = Value>) {
+    let items: Vec<Value> = items.collect();
+    if !items.is_empty() {
+        results.push(json!({ "group": group, "items": items }));
+    }
+}
+
+fn found(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Value {
+    let href = format!("{}/{}", visit.address(resource), encoded(&key_of(resource, row)));
+    let sub = arranged::sub(resource.name, row).unwrap_or_default();
+    json!({ "label": title_of(resource, row), "sub": sub, "href": href, "icon": icon(resource.name) })
+}
+
+/// The rows of a resource whose names begin like this.
+async fn look(visit: &Visit<'_>, resource: &'static Resource, text: &str) -> Result<Vec<Value>, Problem> {
+    let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
+    let mut input = Input::of(op, Vec::new());
+    input.query.push(("count".to_owned(), COUNT.to_owned()));
+    if !text.is_empty() {
+        let own = arranged::searched(resource.name);
+        let title = resource.title().map(chancery_record::Field::wire);
+        let fields: Vec<&str> = if own.is_empty() { title.into_iter().collect() } else { own.to_vec() };
+        let begins: Vec<String> = fields.iter().map(|field| format!("{field} sw {}", json!(text))).collect();
+        input.query.push(("filter".to_owned(), begins.join(" or ")));
+    }
+    let rows = visit.perform(input).await?.json();
+    Ok(rows.as_array().cloned().unwrap_or_default())
+}

@@ -1,0 +1,105 @@
+//! The navigation: what the person's roles let be listed, and nothing else.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{directory, visit::Visit};
+
+/// A group of the navigation: its name in the texts, and its resources with whether they are in a user store, and icons.
+type Group = (&'static str, &'static [(&'static str, bool, &'static str)]);
+
+/// The groups, in their order.
+const GROUPS: [Group; 6] = [
+    ("people", &[("User", true, "user-round"), ("Group", true, "users-round")]),
+    (
+        "applications",
+        &[
+            ("ClientApp", false, "app-window"),
+            ("ClaimRule", false, "split"),
+            ("IdpInstance", false, "log-in"),
+            ("MfaInstance", false, "shield-check"),
+            ("CertStore", false, "badge-check"),
+        ],
+    ),
+    (
+        "organisation",
+        &[
+            ("Customer", false, "building-2"),
+            ("Subscription", false, "package"),
+            ("Tenant", false, "door-open"),
+            ("RoleAssignment", false, "user-round-cog"),
+        ],
+    ),
+    (
+        "trust",
+        &[
+            ("CustomAuditTrail", true, "scroll-text"),
+            ("SignInRecord", false, "history"),
+            ("SignInSession", false, "globe"),
+            ("SignInGrant", false, "key-round"),
+        ],
+    ),
+    ("appearance", &[("CustomView", false, "panels-top-left"), ("CustomAsset", false, "image")]),
+    ("system", &[("Option", false, "sliders-horizontal")]),
+];
+
+/// The icon of a resource.
+pub fn icon(name: &str) -> &'static str {
+    let all = GROUPS.iter().flat_map(|(_, places)| places.iter());
+    all.clone().find(|(known, ..)| *known == name).map_or("tag", |(.., icon)| icon)
+}
+
+/// What a place is called: two of them by what people look for there.
+pub fn label(visit: &Visit<'_>, name: &str) -> String {
+    match name {
+        "CustomAuditTrail" => visit.words.page("audit_trail").to_owned(),
+        "RoleAssignment" => visit.words.page("administrators").to_owned(),
+        _ => visit.words.resources(name),
+    }
+}
+
+/// A place of the navigation, as templates take it.
+#[derive(Clone, Serialize)]
+pub struct Place {
+    /// What it is called.
+    pub label: String,
+    /// Its address.
+    pub href: String,
+    /// Its icon.
+    pub icon: &'static str,
+    /// Whether it is where the person is.
+    pub is_current: bool,
+}
+
+/// The places of the navigation, by groups: what the person may list.
+pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
+    let path = visit.path();
+    let mut groups = Vec::new();
+    for (group, places) in GROUPS {
+        let mut items = Vec::new();
+        for (name, is_of_store, icon) in places {
+            let Some(resource) = directory::find(name, *is_of_store) else { continue };
+            if visit.may(resource.list).is_none() {
+                continue;
+            }
+            let href = visit.address(resource);
+            let is_current = path == href || path.starts_with(&format!("{href}/"));
+            let label = label(visit, name);
+            items.push(Place { label, href, icon, is_current });
+        }
+        if !items.is_empty() {
+            groups.push((group, items));
+        }
+    }
+    groups
+}
+
+/// The navigation as templates take it.
+pub fn of(visit: &Visit<'_>) -> Value {
+    let groups: Vec<Value> = places(visit)
+        .into_iter()
+        .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
+        .collect();
+    let store = visit.store.as_ref().map(|name| json!({ "name": name, "choices": [] }));
+    json!({ "home": "/console", "is_home": visit.path() == "/console", "store": store, "groups": groups })
+}

@@ -1,0 +1,205 @@
+//! The first administrator: a link that the log shows after the first start, good for an hour and until it was used.
+
+use std::sync::Arc;
+
+use chancery_auth::load_store_context;
+use chancery_management::role_assignment::OPERATIONS as ASSIGNMENTS;
+use chancery_record::{Timestamp, read_json};
+use chancery_resource::{
+    AppContext, Call, Context, Op, Out, Preconditions, Problem, Request, Scope, Steps, StoreError, Task, Tx,
+    run,
+};
+use chancery_signin::{is_setup_open, spend_setup};
+use chancery_store::Mode;
+use chancery_userstore::{password::OPERATIONS as PASSWORDS, synchronize::USERS, user::OPERATIONS as PEOPLE};
+use chancery_web::{AnswerBody, App};
+use http::{Method, Response, request::Parts};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    fields, forgery,
+    render::{page, see_other},
+    visit::{one, plain},
+    words::Words,
+};
+
+/// The store that the first administrator is a user of.
+const STORE: &str = "default";
+
+/// The path of the link with this code.
+pub fn setup_path(code: &str) -> String {
+    format!("/console/setup/{code}")
+}
+
+/// The fields of the page: each with its control, what a browser fills in, and whether it must be filled.
+const FIELDS: [(&str, &str, &str, bool); 6] = [
+    ("firstName", "text", "given-name", false),
+    ("lastName", "text", "family-name", false),
+    ("emailAddress", "email", "email", false),
+    ("loginName", "text", "username", true),
+    ("password", "secret", "new-password", true),
+    ("repeated", "secret", "new-password", true),
+];
+
+/// Answers a request for the page. Opening it spends nothing: previews and prefetches do that, too.
+///
+/// # Errors
+/// The link is none, or no longer good: nothing is told of which.
+pub async fn answer(
+    app: &App,
+    parts: &Parts,
+    (code, form): (&str, &[(String, String)]),
+    words: &'static Words,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (master, shown) = (app.context.master.clone(), code.to_owned());
+    let looking = move |tx: &mut Tx<'_>| is_setup_open(tx, &master, &shown, now);
+    if !app.store.run("FindSetup", Mode::Quick, None, looking).await? {
+        return Err(Problem::not_found("page here"));
+    }
+    if parts.method == Method::GET {
+        return show(app, parts, (code, form), words, &[]);
+    }
+    let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
+        && forgery::is_ours(&app.context.master, code.as_bytes(), one(form, "csrf").unwrap_or_default());
+    if !is_ours {
+        return Err(Problem::new(chancery_resource::ProblemKind::Forbidden, "The form is of another page."));
+    }
+    if one(form, "password") != one(form, "repeated") {
+        let text = words.page("passwords_differ").to_owned();
+        return show(app, parts, (code, form), words, &[("repeated".to_owned(), text)]);
+    }
+    let (context, code_of, sent) = (Arc::clone(&app.context), code.to_owned(), form.to_vec());
+    let making = move |tx: &mut Tx<'_>| make(&context, tx, (&code_of, &sent), now);
+    match app.store.run("FirstAdministrator", Mode::Write, None, making).await {
+        Ok(()) => Ok(see_other("/console")),
+        Err(problem) if problem.status() == 400 || problem.status() == 409 => {
+            let errors = problem.errors.as_slice().iter().map(|error| {
+                let wire = error.pointer.trim_start_matches('/');
+                let wire = if wire == "newPassword" { "password" } else { wire };
+                (wire.to_owned(), error.detail.clone())
+            });
+            let mut errors: Vec<(String, String)> = errors.collect();
+            if errors.is_empty() {
+                errors.push((String::new(), problem.detail));
+            }
+            show(app, parts, (code, form), words, &errors)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+fn show(
+    app: &App,
+    parts: &Parts,
+    (code, form): (&str, &[(String, String)]),
+    words: &'static Words,
+    wrong: &[(String, String)],
+) -> Result<Response<AnswerBody>, Problem> {
+    let fields: Vec<Value> = FIELDS
+        .iter()
+        .map(|(name, control, autocomplete, is_required)| {
+            let error: Vec<&str> = wrong.iter().filter(|(wire, _)| wire == name).map(|(_, text)| text.as_str()).collect();
+            let value = one(form, name).filter(|_| *control != "secret").unwrap_or_default();
+            json!({
+                "name": name, "id": format!("f-{name}"), "label": words.field(name), "hint": "", "control": control,
+                "value": value, "shown": "", "choices": [], "required": is_required, "disabled": false,
+                "error": error.join(" "), "max_length": null, "min": null, "max": null, "href": null, "search": null,
+                "autocomplete": autocomplete, "is_wide": true,
+            })
+        })
+        .collect();
+    let errors: Vec<Value> = wrong
+        .iter()
+        .map(|(wire, text)| match wire.as_str() {
+            "" => json!({ "text": text, "href": null }),
+            wire => json!({ "text": format!("{} {text}", words.field(wire)), "href": format!("#f-{wire}") }),
+        })
+        .collect();
+    let status = if wrong.is_empty() { 200 } else { 400 };
+    let mut context = plain(
+        parts,
+        words,
+        words.page("setup_title"),
+        &json!({
+            "step": "", "errors": errors, "fields": fields, "submit": words.page("setup_submit"), "about": words.page("setup_about"),
+        }),
+    );
+    if let Some(members) = context.as_object_mut() {
+        members.insert("csrf".to_owned(), json!(forgery::token(&app.context.master, code.as_bytes())));
+    }
+    page(status, "setup.html", &context)
+}
+
+/// Makes the administrator, and uses the link up: in one transaction. The password is hashed within it, which holds up
+/// nobody: this happens once.
+fn make(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    (code, form): (&str, &[(String, String)]),
+    now: Timestamp,
+) -> Result<(), Problem> {
+    if !spend_setup(tx, &app.master, code, now)? {
+        return Err(Problem::not_found("page here"));
+    }
+    let store =
+        load_store_context(tx, STORE)?.ok_or_else(|| Problem::not_found("user store named default"))?;
+    let in_store = Scope::Store(store.scope.clone());
+    let typed = |name: &str| one(form, name).map(str::trim).filter(|text| !text.is_empty());
+    let mut body = Map::new();
+    for (name, control, ..) in FIELDS {
+        if let (Some(text), true) = (typed(name), control != "secret") {
+            body.insert(name.to_owned(), json!(text));
+        }
+    }
+    let body = Value::Object(body);
+    let user = call(app, tx, (&in_store, now), "CreateUser", PEOPLE, Vec::new(), &body)?;
+    let id = user.get("id").map_or_else(String::new, fields::plain);
+    let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
+    call(app, tx, (&in_store, now), "ResetPassword", PASSWORDS, vec![id.clone()], &password)?;
+    let user = uuid::Uuid::try_parse(&id).unwrap_or_default();
+    let mut context = Context::of_server(app, in_store, now);
+    let person = USERS.follow(&mut context, tx, store.subscription, user)?;
+    let person = person.ok_or_else(|| StoreError::Internal("a new user became no platform user".into()))?;
+    let role = json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" });
+    call(app, tx, (&Scope::Everything, now), "CreateRoleAssignment", &ASSIGNMENTS, Vec::new(), &role)?;
+    Ok(())
+}
+
+/// Runs an operation of the interface as the server itself; its answer.
+fn call(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    (scope, now): (&Scope, Timestamp),
+    name: &str,
+    operations: &'static [Op],
+    path: Vec<String>,
+    body: &Value,
+) -> Result<Value, Problem> {
+    let op = operations.iter().find(|op| op.name == name);
+    let op = op.ok_or_else(|| StoreError::Internal(format!("there is no operation {name}")))?;
+    let body = read_json(body.to_string().as_bytes()).map_err(|error| Problem::invalid(error.0))?;
+    let request = Request {
+        op,
+        path,
+        address: String::new(),
+        query: Vec::new(),
+        preconditions: Preconditions { if_match: None, if_none_match: None },
+        body: Some(body),
+        bytes: None,
+        merge_patch: false,
+        dry_run: false,
+        reads_later: false,
+        minimal: false,
+    };
+    let context = Context::of_server(app, scope.clone().to_be_changed(true), now);
+    let mut call = Call { request, context, steps: Steps::default(), answer: Out::default() };
+    while let Some(work) = run(&mut call, tx)?.work {
+        let Task::Compute(compute) = work.into_task() else {
+            return Err(StoreError::Internal(format!("{name} waits for another server")).into());
+        };
+        call.steps.results.push(compute());
+    }
+    call.answer.finish();
+    Ok(serde_json::from_slice(&call.answer.bytes).unwrap_or_default())
+}

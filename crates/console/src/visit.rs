@@ -1,0 +1,347 @@
+//! A request for a page: who asks, for what, and what every page is made of.
+
+use chancery_record::Timestamp;
+use chancery_resource::{Op, Problem, ProblemKind};
+use chancery_web::{
+    AnswerBody, App, Cookies, Input, Output, RequestBody, Visitor, are_served, compress, languages, read_post,
+};
+use http::{Method, Response, request::Parts};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use crate::{
+    assets,
+    directory::{self, Resource, encoded},
+    forgery, pages,
+    render::{page, see_other},
+    session::{self, Entered},
+    setup,
+    words::Words,
+};
+
+/// The cookie of the user store that was looked at last.
+const STORE: &str = "console-store";
+/// The store that is looked at first.
+const FIRST_STORE: &str = "default";
+
+/// Parameters of a query or a form.
+pub type Parameters = Vec<(String, String)>;
+
+/// The first parameter of a name.
+pub fn one<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+/// A request for a page, by a person who is signed in.
+pub struct Visit<'a> {
+    pub app: &'a App,
+    pub parts: &'a Parts,
+    pub visitor: Visitor,
+    pub words: &'static Words,
+    pub query: Parameters,
+    pub form: Parameters,
+    pub now: Timestamp,
+    /// The name of the user store whose people are shown.
+    pub store: Option<String>,
+}
+
+/// Answers a request below `/console`. What fails is a page, too.
+pub async fn answer(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let segments = segments(parts.uri.path());
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    if let ["asset", file] = segments.as_slice() {
+        return assets::answer(file, parts);
+    }
+    let tags = languages(parts);
+    let words = Words::of(tags.iter().map(String::as_str));
+    let answered = if are_served(app) {
+        route(app, parts, body, &segments, now).await
+    } else {
+        let detail = "Pages need https. Set the public URL to an https address.";
+        Err(Problem::new(ProblemKind::Unavailable, detail))
+    };
+    let response = match answered {
+        Ok(response) => response,
+        Err(problem) => message(parts, words, &problem)?,
+    };
+    compress(app, &parts.headers, response).await
+}
+
+/// The decoded segments of a path, without the first.
+fn segments(path: &str) -> Vec<String> {
+    let rest = path.trim_start_matches('/').split('/').skip(1).filter(|segment| !segment.is_empty());
+    rest.map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned()).collect()
+}
+
+async fn route(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    segments: &[&str],
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let query: Parameters =
+        form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+    let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
+    let tags = languages(parts);
+    let words = Words::of(tags.iter().map(String::as_str));
+    let form = if parts.method == Method::POST { read_post(app, parts, body).await? } else { Vec::new() };
+    match segments {
+        ["setup", code] => return setup::answer(app, parts, (code, &form), words, now).await,
+        ["signin"] => {
+            return match session::come_back(app, cookies, &query, now).await? {
+                Entered::In(response) => Ok(response),
+                Entered::Refused(error) => Err(refused(&error)),
+                Entered::Unknown => Err(Problem::new(
+                    ProblemKind::Unauthorized,
+                    "This sign-in is not known here any more. Sign in again.",
+                )),
+            };
+        }
+        _ => {}
+    }
+    let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
+    let chosen = named.clone().or_else(|| cookies.find(STORE)).unwrap_or_else(|| FIRST_STORE.to_owned());
+    let is_prefetch = parts.headers.contains_key("sec-purpose");
+    let visitor = match cookies.find(session::SESSION) {
+        Some(cookie) => app.visitor(&cookie, (Some(&chosen), !is_prefetch), now).await?,
+        None => None,
+    };
+    let Some(visitor) = visitor else {
+        if parts.method == Method::POST {
+            let detail = "The session has ended. Sign in again: nothing was changed.";
+            return Err(Problem::new(ProblemKind::Unauthorized, detail));
+        }
+        let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
+        return Ok(session::begin(app, cookies, (back, false), now));
+    };
+    if parts.method == Method::POST {
+        let shown = one(&form, "csrf").unwrap_or_default();
+        let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
+            && forgery::is_ours(&app.context.master, &visitor.digest, shown);
+        if !is_ours {
+            let detail = "The form is of another page than this server's, or of a session that has ended.";
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
+        }
+        if segments == ["signout"] {
+            return session::leave(app, cookies, visitor.digest).await;
+        }
+    }
+    let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
+    let words = preferred.map_or(words, |language| Words::of([language.as_str()]));
+    let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
+    let visit = Visit { app, parts, visitor, words, query, form, now, store };
+    if visit.visitor.has_no_role() {
+        return visit.message(403, words.page("no_role_title"), words.page("no_role_text"));
+    }
+    let mut response = dispatch(&visit, segments).await?;
+    if named.is_some() && visit.store.is_some() && cookies.find(STORE).as_deref() != Some(&chosen) {
+        let mut cookies = cookies;
+        cookies.set(STORE, &encoded(&chosen), None);
+        cookies.write(&mut response);
+    }
+    Ok(response)
+}
+
+/// What the provider says where a sign-in to the console comes to nothing.
+fn refused(error: &str) -> Problem {
+    let detail = match error {
+        "access_denied" => "The sign-in was given up, or nobody of this account may administer here.",
+        _ => "The sign-in came to nothing. Try again.",
+    };
+    Problem::new(ProblemKind::Forbidden, detail)
+}
+
+async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = visit.parts.method == Method::POST;
+    match (segments, is_post) {
+        ([], false) => pages::overview::show(visit).await,
+        (["me"], true) => pages::me::keep(visit).await,
+        (["find"], false) => pages::find::show(visit).await,
+        (["store", _, name, rest @ ..], _) => {
+            let resource = directory::find(name, true).ok_or_else(nothing_here)?;
+            of_resource(visit, resource, rest).await
+        }
+        ([name, rest @ ..], _) => {
+            let resource = directory::find(name, false).ok_or_else(nothing_here)?;
+            of_resource(visit, resource, rest).await
+        }
+        _ => Err(nothing_here()),
+    }
+}
+
+async fn of_resource(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    rest: &[&str],
+) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = visit.parts.method == Method::POST;
+    match (rest, is_post) {
+        ([], false) => pages::list::show(visit, resource).await,
+        (["batch"], true) => pages::batch::run(visit, resource).await,
+        (["new"], false) => pages::item::show_new(visit, resource),
+        (["new"], true) => pages::item::create(visit, resource).await,
+        ([key], false) => pages::item::show(visit, resource, key).await,
+        ([key], true) => pages::item::save(visit, resource, key).await,
+        ([key, "delete"], false) => pages::delete::ask(visit, resource, key).await,
+        ([key, "delete"], true) => pages::delete::run(visit, resource, key).await,
+        ([key, act], false) => pages::act::ask(visit, resource, (key, act)).await,
+        ([key, act], true) => pages::act::run(visit, resource, (key, act)).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+fn nothing_here() -> Problem {
+    Problem::new(ProblemKind::NoSuchRoute, "There is no such page in the console.")
+}
+
+/// What a page says where something failed, with the trace id that the log has, too.
+fn message(parts: &Parts, words: &'static Words, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
+    let status = problem.status();
+    if status == 500 {
+        let cause = problem.cause.as_ref().map(ToString::to_string);
+        tracing::error!(path = parts.uri.path(), cause, detail = problem.detail, "a page failed");
+    }
+    let heading = match status {
+        401 => words.page("signed_out"),
+        403 => words.page("forbidden"),
+        404 => words.page("not_found"),
+        409 => words.page("conflict"),
+        429 => words.page("too_many"),
+        503 => words.page("unavailable"),
+        _ => words.page("failed"),
+    };
+    let facts: Vec<Value> = problem.errors.as_slice().iter().map(|error| json!(error.detail)).collect();
+    let trace = chancery_web::trace::TraceId::of(parts).to_string();
+    let context = plain(
+        parts,
+        words,
+        heading,
+        &json!({
+            "heading": heading, "text": problem.detail, "facts": facts, "trace": trace,
+            "link": { "href": "/console", "label": words.page("to_overview") },
+        }),
+    );
+    let mut response = page(status, "message.html", &context)?;
+    for (name, value) in &problem.headers {
+        if let Ok(value) = http::HeaderValue::try_from(value) {
+            response.headers_mut().insert(*name, value);
+        }
+    }
+    Ok(response)
+}
+
+/// The context of a page for who is not signed in.
+pub fn plain(parts: &Parts, words: &'static Words, title: &str, page: &Value) -> Value {
+    json!({
+        "lang": words.tag, "theme": "", "density": "", "t": words.page, "assets": *assets::ADDRESSES,
+        "title": title, "path": parts.uri.path(), "csrf": "", "note": null, "page": page,
+    })
+}
+
+impl Visit<'_> {
+    /// Runs an operation with the person's rights.
+    ///
+    /// # Errors
+    /// The operation's own.
+    pub async fn perform(&self, input: Input) -> Result<Output, Problem> {
+        self.app.perform(self.parts, &self.visitor, input, self.now).await
+    }
+
+    /// Whether the person may call an operation here.
+    pub fn may(&self, op: Option<&'static Op>) -> Option<&'static Op> {
+        op.filter(|op| self.visitor.may(op))
+    }
+
+    /// The address of a resource's list.
+    pub fn address(&self, resource: &Resource) -> String {
+        resource.address(self.store.as_deref())
+    }
+
+    /// This page's path.
+    pub fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
+
+    /// A parameter of the query.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        one(&self.query, name)
+    }
+
+    /// Answers with a page.
+    ///
+    /// # Errors
+    /// The template asks for what the context does not have.
+    pub fn page(
+        &self,
+        status: u16,
+        template: &str,
+        title: &str,
+        content: &Value,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let preference = &self.visitor.preference;
+        let mut filled = plain(self.parts, self.words, title, content);
+        let told = json!({
+            "theme": preference.theme, "density": preference.density,
+            "csrf": forgery::token(&self.app.context.master, &self.visitor.digest),
+            "me": self.me(), "nav": pages::navigation::of(self), "note": self.note(),
+        });
+        if let (Some(filled), Value::Object(told)) = (filled.as_object_mut(), told) {
+            filled.extend(told);
+        }
+        page(status, template, &filled)
+    }
+
+    /// A page that says one thing.
+    ///
+    /// # Errors
+    /// As [`Self::page`].
+    pub fn message(&self, status: u16, heading: &str, text: &str) -> Result<Response<AnswerBody>, Problem> {
+        self.page(
+            status,
+            "message.html",
+            heading,
+            &json!({
+                "heading": heading, "text": text, "facts": [], "trace": "",
+                "link": { "href": "/console", "label": self.words.page("to_overview") },
+            }),
+        )
+    }
+
+    /// What the page before did.
+    fn note(&self) -> Value {
+        let text = self.parameter("done").and_then(|done| self.words.page.get(&format!("done_{done}")));
+        text.map_or(Value::Null, |text| json!({ "text": text, "undo": null }))
+    }
+
+    fn me(&self) -> Value {
+        let visitor = &self.visitor;
+        let roles = visitor.caller.roles.iter().map(|held| held.role.name());
+        json!({
+            "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),
+            "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(),
+        })
+    }
+}
+
+/// Goes on to another page, which says what was done.
+pub fn done(address: &str, note: &str) -> Response<AnswerBody> {
+    see_other(&format!("{address}?done={note}"))
+}
+
+/// The initials of a name.
+pub fn initials(name: &str) -> String {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let ends = [words.first(), words.last().filter(|_| words.len() > 1)];
+    ends.into_iter().flatten().filter_map(|word| word.chars().next()).flat_map(char::to_uppercase).collect()
+}
+
+/// The colour of a name, the same each time: one of six.
+pub fn hue(name: &str) -> u32 {
+    name.chars().fold(7_u32, |hue, letter| hue.wrapping_mul(31).wrapping_add(u32::from(letter))) % 6
+}

@@ -1,0 +1,132 @@
+//! The words of pages in each language, and those of resources and fields.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::LazyLock,
+};
+
+/// The words of one language.
+pub struct Words {
+    /// The language's tag.
+    pub tag: &'static str,
+    /// The fixed words of templates.
+    pub page: BTreeMap<String, String>,
+    tables: HashMap<String, HashMap<String, String>>,
+}
+
+static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../texts/en.toml")));
+static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", include_str!("../texts/de.toml")));
+
+fn read(tag: &'static str, text: &str) -> Words {
+    let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
+    let page = tables.remove("page").unwrap_or_default().into_iter().collect();
+    Words { tag, page, tables }
+}
+
+impl Words {
+    /// The words of the first of these languages that is spoken here; English where none is.
+    pub fn of<'a>(tags: impl IntoIterator<Item = &'a str>) -> &'static Self {
+        let spoken = tags.into_iter().find_map(|tag| match tag.split('-').next() {
+            Some("de") => Some(&*GERMAN),
+            Some("en") => Some(&*ENGLISH),
+            _ => None,
+        });
+        spoken.unwrap_or(&ENGLISH)
+    }
+
+    fn find(&self, table: &str, key: &str) -> Option<&str> {
+        self.tables.get(table)?.get(key).map(String::as_str)
+    }
+
+    /// A fixed word; its key where there is none.
+    pub fn page<'a>(&'a self, key: &'a str) -> &'a str {
+        self.page.get(key).map_or(key, String::as_str)
+    }
+
+    /// The label of a field, by its name on the wire: readable before it is translated.
+    pub fn field(&self, wire: &str) -> String {
+        self.find("field", wire).map_or_else(|| spaced(wire), str::to_owned)
+    }
+
+    /// What one of a resource is called.
+    pub fn resource(&self, name: &str) -> String {
+        self.find("resource", name).map_or_else(|| spaced(name), str::to_owned)
+    }
+
+    /// What many of a resource are called, as a heading.
+    pub fn resources(&self, name: &str) -> String {
+        let many = self.find("resource", &format!("{name}_many"));
+        many.map_or_else(|| format!("{}s", spaced(name)), raised)
+    }
+
+    /// What an operation is called as an act, where it has a short name.
+    pub fn act(&self, operation: &str) -> Option<&str> {
+        self.find("act", operation)
+    }
+
+    /// A group of the navigation.
+    pub fn group<'a>(&'a self, key: &'a str) -> &'a str {
+        self.find("group", key).unwrap_or(key)
+    }
+
+    /// A value of a choice.
+    pub fn choice<'a>(&'a self, value: &'a str) -> &'a str {
+        self.find("choice", value).unwrap_or(value)
+    }
+}
+
+/// A text with a capital first letter.
+pub fn raised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A name on the wire as words: `emailAddress` is `Email address`.
+fn spaced(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    let mut was_lower = false;
+    for letter in name.chars() {
+        if letter.is_uppercase() && was_lower {
+            words.push(' ');
+        }
+        was_lower = letter.is_lowercase() || letter.is_ascii_digit();
+        if words.is_empty() {
+            words.extend(letter.to_uppercase());
+        } else {
+            words.extend(letter.to_lowercase());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ENGLISH, GERMAN, Words, spaced};
+
+    #[test]
+    fn names_are_readable() {
+        assert_eq!(spaced("emailAddress"), "Email address");
+        assert_eq!(spaced("ClientApp"), "Client app");
+        assert_eq!(spaced("isUserActive"), "Is user active");
+    }
+
+    #[test]
+    fn both_languages_say_the_same() {
+        let keys = |words: &Words| -> Vec<String> {
+            let mut keys: Vec<String> = words.page.keys().cloned().collect();
+            for (table, rows) in &words.tables {
+                keys.extend(rows.keys().map(|key| format!("{table}.{key}")));
+            }
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys(&ENGLISH), keys(&GERMAN));
+        assert!(ENGLISH.page.len() > 20, "the texts can be read");
+    }
+
+    #[test]
+    fn the_first_language_that_is_spoken_counts() {
+        assert_eq!(Words::of(["fr", "de-AT", "en"]).tag, "de");
+        assert_eq!(Words::of(["fr"]).tag, "en");
+    }
+}

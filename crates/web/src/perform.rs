@@ -1,0 +1,149 @@
+//! Operations that pages run: the half of a request that begins once it was read, with a person's rights of now.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chancery_auth::RightsLookup;
+use chancery_record::{Timestamp, read_json};
+use chancery_resource::{Op, Preconditions, Problem, Request};
+use chancery_store::Error;
+use http::{HeaderMap, request::Parts};
+use http_body_util::{BodyExt as _, Limited};
+
+use crate::{
+    app::App,
+    authority::{Rights, refuse},
+    execute::{AuthorizedRequest, carry_out},
+    idempotency::{self, Claim},
+    visitor::{SessionAuthority, Visitor},
+};
+
+/// The most bytes of an answer that a page is made of.
+const LARGEST: usize = 8 << 20;
+
+/// An operation that a page runs.
+pub struct Input {
+    /// The operation.
+    pub op: &'static Op,
+    /// The path parameters in order, without the user store.
+    pub path: Vec<String>,
+    /// The query parameters.
+    pub query: Vec<(String, String)>,
+    /// The body, as JSON.
+    pub body: Option<serde_json::Value>,
+    /// Whether to judge it alone, and change nothing.
+    pub dry_run: bool,
+    /// By what a repetition is known (`Idempotency-Key`), where the operation takes one.
+    pub key: Option<String>,
+}
+
+impl Input {
+    /// An operation without a body.
+    pub const fn of(op: &'static Op, path: Vec<String>) -> Self {
+        Self { op, path, query: Vec::new(), body: None, dry_run: false, key: None }
+    }
+}
+
+/// What an operation answered.
+pub struct Output {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as it goes over the wire.
+    pub body: Bytes,
+}
+
+impl Output {
+    /// The body as JSON; null where there is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+impl App {
+    /// Runs an operation for a person, with the rights that the person has in its transaction.
+    ///
+    /// # Errors
+    /// The operation's own; the session has ended; the person may not.
+    pub async fn perform(
+        &self,
+        parts: &Parts,
+        visitor: &Visitor,
+        input: Input,
+        now: Timestamp,
+    ) -> Result<Output, Problem> {
+        let Input { op, path, query, body, dry_run, key } = input;
+        let allowed = visitor.judge(op.permit).map_err(refuse)?;
+        let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
+        let lookup = RightsLookup::new(&self.store, &self.token_service, None, store.as_deref(), now).await?;
+        let authority = SessionAuthority {
+            digest: visitor.digest.clone(),
+            permit: op.permit,
+            store: lookup,
+            idle: self.console_lifetimes.idle,
+            admin_acr: self.sign_in.admin_acr,
+            now,
+        };
+        let mut rights = Rights::Session(Arc::new(authority));
+        let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
+        let json = bytes.as_deref().map(read_json).transpose();
+        let json = json.map_err(|error| Problem::invalid(error.0))?;
+        let caller = visitor.caller.as_ref();
+        let authorized = AuthorizedRequest {
+            app: self,
+            parts,
+            requirement: None,
+            store,
+            caller: Some((caller.id, caller.subscription)),
+            now,
+        };
+        let claim = match key.filter(|_| !dry_run && op.writes()) {
+            Some(key) => {
+                let request = idempotency::digest(parts, bytes.as_deref().unwrap_or_default());
+                let about = (caller.id, op.shape, allowed.scope.store());
+                match authorized.claim(&mut rights, about, key.as_bytes(), request).await? {
+                    Claim::Held(claim) => Some(claim),
+                    Claim::Answered(response) => return collect(response).await,
+                }
+            }
+            None => None,
+        };
+        let request = Request {
+            op,
+            address: format!("?{}", written(&query)),
+            path,
+            query,
+            preconditions: Preconditions { if_match: None, if_none_match: None },
+            merge_patch: json.is_some() && op.method == chancery_resource::Method::Patch,
+            body: json,
+            bytes: None,
+            dry_run,
+            reads_later: !dry_run && claim.is_none(),
+            minimal: false,
+        };
+        let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
+        let outcome = match claim {
+            Some(claim) => claim.finish(self, parts, outcome).await,
+            None => outcome,
+        };
+        collect(outcome?).await
+    }
+}
+
+fn written(query: &[(String, String)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish()
+}
+
+/// The whole of an answer.
+async fn collect(response: http::Response<crate::answer::AnswerBody>) -> Result<Output, Problem> {
+    let (parts, body) = response.into_parts();
+    let body = Limited::new(body, LARGEST).collect().await;
+    let body = body.map_err(|_| Error::Internal("an answer for a page broke off, or is too long".into()))?;
+    Ok(Output { status: parts.status.as_u16(), headers: parts.headers, body: body.to_bytes() })
+}

@@ -1,0 +1,134 @@
+//! People who administer by pages: a session of the console instead of a token, and the rights that they have now.
+
+use std::sync::Arc;
+
+use chancery_auth::{AccessDenied, Caller, RightsLookup, StoreContext, decide, in_session};
+use chancery_record::Timestamp;
+use chancery_resource::{Op, Permit, Problem, ProblemKind};
+use chancery_signin::{
+    CONSOLE, ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
+    find_console_session, is_at_least, note_console_use,
+};
+use chancery_store::{Class, Mode, Tx};
+
+use crate::{
+    app::App,
+    authority::{Authorization, refuse},
+};
+
+/// A person who administers by pages.
+#[derive(Clone)]
+pub struct Visitor {
+    /// The session.
+    pub session: ConsoleSession,
+    /// The digest that the session is kept by.
+    pub digest: Vec<u8>,
+    /// The person and the person's roles.
+    pub caller: Arc<Caller>,
+    /// What the person is called: a name to show, and a login name.
+    pub name: String,
+    /// The login name.
+    pub login: String,
+    /// The user store that the path names, if there is such a store.
+    pub store: Option<Arc<StoreContext>>,
+    /// How the person wants pages to look.
+    pub preference: ConsolePreference,
+}
+
+impl Visitor {
+    /// Whether the person may call an operation here, as far as roles say.
+    pub fn may(&self, op: &Op) -> bool {
+        self.judge(op.permit).is_ok()
+    }
+
+    /// Whether the person has no role at all.
+    pub fn has_no_role(&self) -> bool {
+        self.caller.roles.is_empty()
+    }
+
+    pub(crate) fn judge(&self, permit: Permit) -> Result<Authorization, AccessDenied> {
+        let scope = decide(permit, &self.caller, self.store.as_deref())?;
+        Ok(Authorization { epoch: 0, caller: Some(Arc::clone(&self.caller)), scope })
+    }
+}
+
+/// A session and the permit that an operation needs: enough to decide within its transaction.
+pub struct SessionAuthority {
+    pub digest: Vec<u8>,
+    pub permit: Permit,
+    pub store: RightsLookup,
+    pub idle: i64,
+    pub admin_acr: &'static str,
+    pub now: Timestamp,
+}
+
+impl SessionAuthority {
+    /// Decides by the session and the roles that the transaction reads.
+    pub fn decide(&self, tx: &mut Tx<'_>) -> Result<Authorization, Problem> {
+        let found = find_console_session(tx, &self.digest, self.idle, self.now)?.ok_or_else(over)?;
+        let caller = caller_of(tx, &found, self.admin_acr, self.now)?.ok_or_else(over)?;
+        let context = self.store.look_up(tx)?;
+        let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(refuse)?;
+        Ok(Authorization { epoch: context.epoch, caller: Some(Arc::new(caller)), scope })
+    }
+}
+
+/// The problem of a session that has ended.
+fn over() -> Problem {
+    Problem::new(ProblemKind::Unauthorized, "The session has ended. Sign in again.")
+}
+
+/// The person of a session, while the person may administer: the sign-in counts, and is good enough.
+fn caller_of(
+    tx: &mut Tx<'_>,
+    session: &ConsoleSession,
+    admin_acr: &str,
+    now: Timestamp,
+) -> Result<Option<Caller>, Problem> {
+    if !is_at_least(Some(&session.acr), admin_acr) {
+        return Ok(None);
+    }
+    let caller = in_session(tx, (session.person, session.sign_in), CONSOLE, now)?;
+    Ok(caller.filter(|caller| caller.enabled))
+}
+
+impl App {
+    /// Who shows this cookie, if that is a session that lasts. `store` is the user store that the path names.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn visitor(
+        &self,
+        cookie: &str,
+        (store, is_used): (Option<&str>, bool),
+        now: Timestamp,
+    ) -> Result<Option<Visitor>, Problem> {
+        let digest = console_digest(&self.context.master, cookie);
+        let lookup = RightsLookup::new(&self.store, &self.token_service, None, store, now).await?;
+        let (idle, admin_acr) = (self.console_lifetimes.idle, self.sign_in.admin_acr);
+        let key = digest.clone();
+        let urgent = self.store.with(Class::Urgent);
+        let looking = urgent.run("Visitor", Mode::Quick, None, move |tx| {
+            let Some(session) = find_console_session(tx, &key, idle, now)? else { return Ok(None) };
+            let Some(caller) = caller_of(tx, &session, admin_acr, now)? else { return Ok(None) };
+            let preference = console_preference(tx, session.person)?;
+            let (name, login) = console_names(tx, &session)?;
+            let store = lookup.look_up(tx)?.store;
+            Ok::<_, Problem>(Some(Visitor {
+                session,
+                digest: key.clone(),
+                caller: Arc::new(caller),
+                name,
+                login,
+                store,
+                preference,
+            }))
+        });
+        let found = looking.await?;
+        if is_used && found.as_ref().is_some_and(|visitor| visitor.session.is_use_noted(now)) {
+            let noting = move |tx: &mut Tx<'_>| note_console_use(tx, &digest, now);
+            self.store.run("NoteVisit", Mode::Write, None, noting).await?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,83 @@
+//! The console, as a browser without script sees it.
+
+mod pattern;
+mod rights;
+mod session;
+mod setup;
+
+use chancery_testkit::World;
+use serde_json::{Value, json};
+
+use crate::{
+    id,
+    sign_in::browser::{Browser, Page},
+};
+
+const PASSWORD: &str = "four lively grey herons";
+const BASE: &str = "/api/management/v2";
+
+/// A value as it stands in a query.
+fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A user of the default store with a password; the platform user.
+async fn person(world: &World, login_name: &str) -> Value {
+    // the tests are not about the offer of a passkey
+    world.set_option("PasskeyEnrolment", "Off").await;
+    let address = format!("{login_name}@example.com");
+    let body = json!({ "loginName": login_name, "emailAddress": address, "firstName": "Ada", "lastName": "Lovelace" });
+    let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
+    let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+    world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = encode(&format!("emailAddress eq \"{address}\""));
+    let people = world.admin.get(&format!("{BASE}/ApplicationUser?filter={filter}")).await.is(200).json();
+    people[0].clone()
+}
+
+/// Gives a person a role.
+async fn assign(world: &World, person: &Value, role: &str, target: Value) -> Value {
+    let mut body = json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": role });
+    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
+    world.make("RoleAssignment", body).await
+}
+
+/// Signs in on the way to this page; the page.
+async fn sign_in(browser: &mut Browser, path: &str, login_name: &str) -> Page {
+    let page = browser.open(path).await;
+    assert!(page.html.contains("name=\"password\""), "a sign-in comes first: {}", page.html);
+    let next = browser.type_password(&page, login_name, PASSWORD).await;
+    browser.open(&next.onward()).await
+}
+
+/// A browser in which a `SystemAdmin` uses the console.
+async fn administrator(world: &World) -> Browser {
+    let ada = person(world, "ada").await;
+    assign(world, &ada, "SystemAdmin", json!({})).await;
+    let mut browser = Browser::new(world);
+    let page = sign_in(&mut browser, "/console", "ada").await;
+    assert!(page.status == 200 && page.html.contains("Hello, Ada"), "{}: {}", page.status, page.html);
+    browser
+}
+
+/// Posts a form of a page of the console, as a browser does that says where from.
+async fn post(
+    world: &World,
+    browser: &mut Browser,
+    page: &Page,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> Page {
+    let csrf = page.field("csrf");
+    let fields: Vec<_> = [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
+    browser.post(path, &fields, &[("origin", &world.base)]).await
+}
+
+/// A value of a hidden field, with its characters as they are.
+fn hidden(page: &Page, name: &str) -> String {
+    let told = page.field(name);
+    let known =
+        [("&quot;", "\""), ("&#34;", "\""), ("&#x27;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
+    known.iter().fold(told, |text, (written, meant)| text.replace(written, meant))
+}

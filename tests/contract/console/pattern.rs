@@ -1,0 +1,197 @@
+//! The pattern that serves every resource: lists, forms, review, merge, deletion.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Browser, Page, administrator, encode, hidden, post};
+use crate::id;
+
+/// The lists of the interface: every path with a list that takes no more of the path.
+fn lists() -> Vec<String> {
+    let mut found = Vec::new();
+    for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
+        for op in service.all() {
+            let path = op.path.strip_prefix("/administration").unwrap_or(op.path);
+            let is_list = op.method == chancery_resource::Method::Get && op.reply.is_list();
+            if is_list && path.matches('/').count() == 1 && !path.contains('{') {
+                let store = if service.base.contains("{userstore}") { "/store/default" } else { "" };
+                found.push(format!("/console{store}{path}"));
+            }
+        }
+    }
+    found
+}
+
+async fn tenant(world: &World) -> Value {
+    world.admin.get(&format!("{BASE}/Tenant")).await.is(200).json()[0].clone()
+}
+
+/// Posts the form of one, opened now, with these fields changed.
+async fn save(
+    world: &World,
+    browser: &mut Browser,
+    path: &str,
+    page: &Page,
+    fields: &[(&str, &str)],
+) -> Page {
+    let (base, token) = (hidden(page, "base"), hidden(page, "concurrencyToken"));
+    let all: Vec<_> = [("base", base.as_str()), ("concurrencyToken", token.as_str())]
+        .into_iter()
+        .chain(fields.iter().copied())
+        .collect();
+    post(world, browser, page, path, &all).await
+}
+
+on_both_engines! {
+    /// No list and no form of a resource needs a line of its own, and looking at them writes nothing.
+    async fn every_resource_has_its_pages(world: World) {
+        let mut browser = administrator(&world).await;
+        crate::sign_in::leave_traces(&world).await;
+        let lists = lists();
+        assert!(lists.len() > 35, "{lists:?}");
+        for path in &lists {
+            let page = browser.open(path).await;
+            assert_eq!(page.status, 200, "{path}: {}", page.html);
+            assert_eq!(page.html.matches("<h1").count(), 1, "{path}");
+            if page.html.contains(&format!("{path}/new\"")) {
+                let form = browser.open(&format!("{path}/new")).await;
+                assert_eq!(form.status, 200, "{path}/new: {}", form.html);
+            }
+            if let Some(rest) = page.html.split("scope=\"row\"").nth(1)
+                && let Some(href) = rest.split("</th>").next().unwrap().split("href=\"").nth(1)
+            {
+                let href = href.split('"').next().unwrap();
+                let item = browser.open(href).await;
+                assert_eq!(item.status, 200, "{href}: {}", item.html);
+            }
+        }
+    }
+
+    async fn one_is_made_changed_and_deleted(world: World) {
+        let mut browser = administrator(&world).await;
+        let subscription = tenant(&world).await["subscriptionId"].clone();
+        let page = browser.open("/console/Tenant/new").await;
+        let missing = post(&world, &mut browser, &page, "/console/Tenant/new", &[("description", "Kept")]).await;
+        assert!(missing.status == 400 && missing.html.contains("href=\"#f-name\"") && missing.html.contains(">Kept<")
+            || missing.html.contains("\nKept<"), "what was typed stays: {}", missing.html);
+        let fields = [("name", "Harbour"), ("subscriptionId", subscription.as_str().unwrap()), ("isActive", "false"), ("isActive", "true")];
+        let made = post(&world, &mut browser, &page, "/console/Tenant/new", &fields).await;
+        assert!(made.status == 200 && made.html.contains("<h1>Harbour"), "{}", made.html);
+        let path = made.address.split('?').next().unwrap().to_owned();
+        let page = browser.open(&path).await;
+        let review = save(&world, &mut browser, &path, &page, &[("name", "Quay"), ("review", "true")]).await;
+        assert!(review.html.contains("Harbour") && review.html.contains("Quay") && review.html.contains("curl"), "{}", review.html);
+        assert!(browser.open(&path).await.html.contains("<h1>Harbour"), "a review changes nothing");
+        let saved = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
+        assert!(saved.status == 200 && saved.html.contains("<h1>Quay") && saved.html.contains("Saved"), "{}", saved.html);
+        let page = browser.open(&path).await;
+        let unchanged = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
+        assert!(unchanged.html.contains("Nothing was changed"), "{}", unchanged.html);
+        let ask = browser.open(&format!("{path}/delete")).await;
+        assert_eq!(ask.status, 200, "{}", ask.html);
+        let gone = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[]).await;
+        assert!(gone.html.contains("Deleted") && !gone.html.contains("Quay"), "{}", gone.html);
+        let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1")).await.is(200).json();
+        assert_eq!((&trail[0]["area"], &trail[0]["action"]), (&json!("Tenant"), &json!("Deleted")));
+    }
+
+    /// Nobody's change is lost: the second of two sees what the first changed.
+    async fn two_at_once_are_merged(world: World) {
+        let mut browser = administrator(&world).await;
+        let tenant = tenant(&world).await;
+        let path = format!("/console/Tenant/{}", id(&tenant));
+        let page = browser.open(&path).await;
+        let body = json!({ "name": "Theirs", "concurrencyToken": tenant["concurrencyToken"] });
+        world.admin.patch(&format!("{BASE}/Tenant/{}", id(&tenant)), body).await.expect(202);
+        let merge = save(&world, &mut browser, &path, &page, &[("description", "Mine")]).await;
+        assert!(merge.status == 409 && merge.html.contains("Theirs") && merge.html.contains("Mine"), "{}", merge.html);
+        let yours = hidden(&merge, "merge");
+        let chosen = [("name", "now"), ("description", "yours"), ("merge", yours.as_str())];
+        let saved = save(&world, &mut browser, &path, &merge, &chosen).await;
+        assert!(saved.html.contains("<h1>Theirs"), "{}", saved.html);
+        let now = world.admin.get(&format!("{BASE}/Tenant/{}", id(&tenant))).await.is(200).json();
+        assert_eq!((&now["name"], &now["description"]), (&json!("Theirs"), &json!("Mine")));
+    }
+
+    /// A form that is sent twice makes one.
+    async fn a_second_click_makes_no_second(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console/Customer/new").await;
+        let key = page.field("key");
+        let fields = [("name", "Once"), ("key", key.as_str())];
+        for _ in 0..2 {
+            let made = post(&world, &mut browser, &page, "/console/Customer/new", &fields).await;
+            assert!(made.html.contains("<h1>Once"), "{}", made.html);
+        }
+        let all = world.admin.get(&format!("{BASE}/Customer")).await.is(200).json();
+        assert_eq!(all.as_array().unwrap().len(), 2);
+    }
+
+    /// What people are called is text, whatever it looks like.
+    async fn names_are_text(world: World) {
+        let mut browser = administrator(&world).await;
+        let name = "<b onx>\"'&{{ 1 }}";
+        let group = world.admin.post(&world.path("/Group"), json!({ "name": name })).await.is(201).json();
+        let user = json!({ "loginName": "bold", "firstName": name, "lastName": name });
+        let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
+        for path in [
+            "/console/store/default/Group".to_owned(),
+            format!("/console/store/default/Group/{}", id(&group)),
+            "/console/store/default/User".to_owned(),
+            format!("/console/store/default/User/{}", id(&user)),
+            format!("/console/store/default/User/{}/delete", id(&user)),
+            format!("/console/find?q={}", encode("<b")),
+            format!("/console/store/default/Group?q={}", encode("\"><script>")),
+            "/console/%3Cscript%3E".to_owned(),
+        ] {
+            let page = browser.open(&path).await;
+            assert!(!page.html.contains("<b onx>") && !page.html.contains("<script>"), "{path}: {}", page.html);
+        }
+    }
+
+    async fn lists_are_searched_and_go_on(world: World) {
+        let mut browser = administrator(&world).await;
+        let users: Vec<Value> = (0..60).map(|number| json!({ "loginName": format!("worker{number:02}") })).collect();
+        world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
+        let page = browser.open("/console/store/default/User").await;
+        assert_eq!(page.html.matches("name=\"selected\"").count(), 50);
+        let next = page.html.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+        let rest = browser.open(&next).await;
+        assert_eq!(rest.html.matches("name=\"selected\"").count(), 11);
+        let found = browser.open("/console/store/default/User?q=worker1").await;
+        assert_eq!(found.html.matches("name=\"selected\"").count(), 10);
+        let none = browser.open("/console/store/default/User?q=nobody").await;
+        assert!(none.html.contains("Nothing found") && none.status == 200, "{}", none.html);
+        let part = browser.open("/console/find?q=worker00&part=1").await;
+        assert!(part.html.contains("worker00") && !part.html.contains("<html"), "{}", part.html);
+        let json = browser.open("/console/find?in=User&q=worker00").await;
+        let listed: Value = serde_json::from_str(&json.html).unwrap();
+        assert_eq!(listed[0]["label"], json!("worker00"));
+    }
+
+    /// What hangs on it is said before anybody is asked.
+    async fn what_is_in_the_way_is_said(world: World) {
+        let mut browser = administrator(&world).await;
+        let tenant = tenant(&world).await;
+        let path = format!("/console/Subscription/{}/delete", tenant["subscriptionId"].as_str().unwrap());
+        let page = browser.open(&path).await;
+        assert_eq!(page.status, 409, "{}", page.html);
+    }
+
+    /// Locked people are a view, and one act away from signing in again.
+    async fn a_locked_user_is_found_and_unlocked(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("locked.out").await;
+        let state = world.path(&format!("/User/{}/state", id(&user)));
+        world.admin.post(&state, json!({ "isUserLocked": true })).await.expect(200);
+        let list = browser.open("/console/store/default/User?view=locked").await;
+        assert!(list.html.contains("locked.out") && list.html.contains("Locked"), "{}", list.html);
+        let path = format!("/console/store/default/User/{}", id(&user));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("ResetAccessFailedCount"), "{}", page.html);
+        let act = browser.open(&format!("{path}/SetUserState")).await;
+        let fields = [("isUserLocked", "false")];
+        let done = post(&world, &mut browser, &act, &format!("{path}/SetUserState"), &fields).await;
+        assert!(done.status == 200 && done.html.contains("Active"), "{}", done.html);
+    }
+}

@@ -1,0 +1,134 @@
+//! Signing in to the console, and what ends it.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{BASE, Browser, PASSWORD, administrator, assign, person, post, sign_in};
+use crate::id;
+
+on_both_engines! {
+    /// The address that was asked for is where the sign-in leads; there is no token in it.
+    async fn a_sign_in_leads_to_the_page_that_was_asked_for(world: World) {
+        let ada = person(&world, "ada").await;
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console/Tenant?q=Def", "ada").await;
+        assert!(page.address.ends_with("/console/Tenant?q=Def"), "{}", page.address);
+        let names: Vec<&str> = browser.cookies.keys().map(String::as_str).collect();
+        assert!(names.contains(&"chancery-console"), "{names:?}");
+        let grants = world.admin.get(&format!("{BASE}/SignInGrant")).await.is(200).json();
+        assert_eq!(grants, json!([]), "nothing is granted to anybody");
+    }
+
+    /// The answer of a sign-in counts once, and in the browser that asked.
+    async fn an_answer_counts_once_and_here(world: World) {
+        let ada = person(&world, "ada").await;
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open("/console").await;
+        let next = browser.type_password(&page, "ada", PASSWORD).await;
+        let cookies = browser.cookies.clone();
+        let mut other = Browser::new(&world);
+        other.open(&next.onward()).await.answer.expect(400);
+        browser.open(&next.onward()).await.answer.expect(200);
+        browser.cookies = cookies;
+        let again = browser.open("/console/signin?code=made-up&state=made-up").await;
+        assert_eq!(again.status, 401);
+    }
+
+    async fn signing_out_ends_it(world: World) {
+        let mut browser = administrator(&world).await;
+        let before = browser.cookies.clone();
+        let page = browser.open("/console").await;
+        let out = post(&world, &mut browser, &page, "/console/signout", &[]).await;
+        assert!(out.html.contains("Sign out"), "{}", out.html);
+        browser.cookies = before;
+        let page = browser.open("/console").await;
+        // the sign-in itself is still there until the person confirms, the console's session is not
+        assert!(page.html.contains("Hello, Ada"), "{}", page.html);
+    }
+
+    /// What ends the sign-in ends the console at the next click: a lock, the end of the session, a role that is gone.
+    async fn what_is_taken_away_counts_at_the_next_click(world: World) {
+        let ada = person(&world, "ada").await;
+        let role = assign(&world, &ada, "SystemAdmin", json!({})).await;
+        let mut browser = Browser::new(&world);
+        sign_in(&mut browser, "/console", "ada").await;
+        browser.open("/console/Tenant").await.answer.expect(200);
+        world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&role))).await.expect(204);
+        let page = browser.open("/console/Tenant").await;
+        assert!(page.status == 403 && page.html.contains("no role"), "{}", page.html);
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        browser.open("/console/Tenant").await.answer.expect(200);
+        let sessions = world.admin.get(&format!("{BASE}/SignInSession")).await.is(200).json();
+        let session = sessions.as_array().unwrap().iter().find(|one| one["endedOn"].is_null()).unwrap().clone();
+        world.admin.delete(&format!("{BASE}/SignInSession/{}", id(&session))).await.expect(204);
+        let page = browser.open("/console/Tenant").await;
+        assert!(page.html.contains("name=\"password\""), "{}", page.html);
+    }
+
+    /// A form is of this server's page and of this session, or nothing is done.
+    async fn a_form_is_ours_or_refused(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console/Customer/new").await;
+        let csrf = page.field("csrf");
+        let fields = [("csrf", csrf.as_str()), ("name", "Forged")];
+        for headers in [
+            &[("origin", "https://evil.example")][..],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site"), ("origin", &world.base)],
+            &[],
+        ] {
+            browser.post("/console/Customer/new", &fields, headers).await.answer.expect(403);
+        }
+        let own = [("origin", world.base.as_str())];
+        browser.post("/console/Customer/new", &fields[1..], &own).await.answer.expect(403);
+        let planted = [("csrf", "x"), ("name", "Forged")];
+        browser.post("/console/Customer/new", &planted, &own).await.answer.expect(403);
+        let customers = world.admin.get(&format!("{BASE}/Customer")).await.is(200).json();
+        assert_eq!(customers.as_array().unwrap().len(), 1);
+        // a session's cookie is of no use at the interface
+        let cookie = browser.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
+        let path = format!("{BASE}/Customer");
+        let headers = [("cookie", cookie.as_str())];
+        world.anonymous.send(http::Method::GET, &path, &headers, Vec::new()).await.expect(401);
+    }
+
+    /// Who has no role is told so after signing in, with a way out.
+    async fn who_has_no_role_is_told(world: World) {
+        person(&world, "ada").await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "ada").await;
+        assert!(page.status == 403 && page.html.contains("You have no role here"), "{}", page.html);
+    }
+
+    /// Nothing of a page is kept by anybody, framed, or run that is not this server's.
+    async fn pages_keep_others_out(world: World) {
+        let mut browser = administrator(&world).await;
+        for path in ["/console", "/console/store/default/User", "/console/nowhere"] {
+            let page = browser.open(path).await;
+            let policy = page.answer.header("content-security-policy").unwrap();
+            for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"] {
+                assert!(policy.contains(part), "{path}: {policy}");
+            }
+            assert_eq!(page.answer.header("cache-control"), Some("no-store"), "{path}");
+            assert_eq!(page.answer.header("x-frame-options"), Some("DENY"));
+            assert_eq!(page.answer.header("cross-origin-opener-policy"), Some("same-origin"));
+            assert_eq!(page.answer.header("referrer-policy"), Some("same-origin"));
+        }
+    }
+
+    /// How pages look is kept with the person, and in the page's first byte.
+    async fn a_preference_is_kept(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console").await;
+        let fields = [("theme", "dark"), ("lang", "de"), ("density", "compact"), ("back", "/console/Tenant")];
+        let next = post(&world, &mut browser, &page, "/console/me", &fields).await;
+        assert!(next.address.ends_with("/console/Tenant"), "{}", next.address);
+        assert!(next.html.contains("<html lang=\"de\" data-theme=\"dark\" data-density=\"compact\">"), "{}", next.html);
+        assert!(next.html.contains("Mandanten"));
+        let away = [("theme", ""), ("lang", "en"), ("density", ""), ("back", "//evil.example")];
+        let next = post(&world, &mut browser, &next, "/console/me", &away).await;
+        assert!(next.left.is_none() && next.address.ends_with("/console"), "{}", next.address);
+    }
+}

@@ -1,0 +1,95 @@
+//! The first administrator comes in by a link that is good once.
+
+use chancery_signin::open_setup;
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{BASE, Browser, PASSWORD, post, sign_in};
+
+/// A link that was made just now.
+async fn link(world: &World) -> String {
+    world.set_option("PasskeyEnrolment", "Off").await;
+    let (master, now) = (world.app.context.master.clone(), chancery_web::now());
+    let made = world.app.store.run("Link", Mode::Write, None, move |tx| open_setup(tx, &master, now));
+    let code = Result::<_, Error>::unwrap(made.await);
+    format!("/console/setup/{code}")
+}
+
+fn filled(login_name: &str) -> [(&str, &str); 5] {
+    [
+        ("firstName", "Grace"),
+        ("emailAddress", "grace@example.com"),
+        ("loginName", login_name),
+        ("password", PASSWORD),
+        ("repeated", PASSWORD),
+    ]
+}
+
+on_both_engines! {
+    async fn the_link_makes_one_administrator(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        for _ in 0..2 {
+            // looking at it spends nothing: previews and prefetches look, too
+            browser.open(&link).await.answer.expect(200);
+        }
+        let page = browser.open(&link).await;
+        let next = post(&world, &mut browser, &page, &link, &filled("grace")).await;
+        assert!(next.html.contains("name=\"password\""), "and on to the sign-in: {}", next.html);
+        browser.open(&link).await.answer.expect(404);
+        let first = sign_in(&mut browser, "/console/Customer", "grace").await;
+        assert!(first.html.contains("Default"), "{}", first.html);
+        let roles = world.admin.get(&format!("{BASE}/RoleAssignment")).await.is(200).json();
+        assert_eq!(roles[0]["roleType"], json!("SystemAdmin"));
+    }
+
+    /// Of all who use the link at once, one becomes administrator, and nothing is left of the others.
+    async fn the_link_is_good_once(world: World) {
+        let link = link(&world).await;
+        let posts = ["one", "two", "three", "four"].map(|name| {
+            let (world, link) = (&world, &link);
+            async move {
+                let mut browser = Browser::new(world);
+                let page = browser.open(link).await;
+                post(world, &mut browser, &page, link, &filled(name)).await.status
+            }
+        });
+        let statuses = join_all(posts).await;
+        assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+        let people = world.admin.get(&world.path("/User")).await.is(200).json();
+        assert_eq!(people.as_array().unwrap().len(), 1);
+    }
+
+    /// What is wrong is said at its place, and spends nothing.
+    async fn what_is_wrong_spends_nothing(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&link).await;
+        let mut weak = filled("grace");
+        (weak[3].1, weak[4].1) = ("short", "short");
+        let told = post(&world, &mut browser, &page, &link, &weak).await;
+        assert!(told.status == 400 && told.html.contains("f-password"), "{}", told.html);
+        assert!(!told.html.contains("short\""), "a password is never shown again");
+        let mut differing = filled("grace");
+        differing[4].1 = "another lively grey heron";
+        let told = post(&world, &mut browser, &page, &link, &differing).await;
+        assert!(told.html.contains("is not the same"), "{}", told.html);
+        let people = world.admin.get(&world.path("/User")).await.is(200).json();
+        assert_eq!(people, json!([]));
+        browser.open(&link).await.answer.expect(200);
+    }
+
+    /// Only the page itself posts it.
+    async fn others_cannot_use_the_link(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&link).await;
+        let csrf = page.field("csrf");
+        let fields: Vec<_> = [("csrf", csrf.as_str())].into_iter().chain(filled("grace")).collect();
+        browser.post(&link, &fields, &[("origin", "https://evil.example")]).await.answer.expect(403);
+        browser.post(&link, &fields[1..], &[("origin", &world.base)]).await.answer.expect(403);
+        browser.open("/console/setup/made-up").await.answer.expect(404);
+    }
+}

@@ -2,8 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use chancery_record::Value as Bound;
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{Scope, StoreScope, list_statement};
+use chancery_resource::{Context, Scope, Sql, StoreScope, list_statement};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};
@@ -25,13 +26,34 @@ async fn members(world: &World) -> (Value, Vec<String>) {
 
 /// The plan of the statement by which a filtered list of the default store begins, line by line.
 pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
-    let context = &world.app.context;
-    let op =
-        context.services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
+    plan_from(world, operation, filter, (false, None)).await
+}
+
+/// The same of a list that is turned, or goes on after a key.
+pub async fn plan_from(
+    world: &World,
+    operation: &str,
+    filter: &str,
+    from: (bool, Option<Bound>),
+) -> Vec<String> {
+    let services = &world.app.context.services;
+    let op = services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
+    let sql = list_statement(&own_context(world).await, op.shape, filter, from).unwrap();
+    explain(world, sql).await
+}
+
+/// The server's own context in the default store.
+pub async fn own_context(world: &World) -> Context {
     let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
-    let id = world.group("any").await["instanceId"].as_str().unwrap().parse().unwrap();
+    let stores = world.all("IdpInstance").await;
+    let store = stores.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
+    let id = id(store).parse().unwrap();
     let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
-    let sql = list_statement(&chancery::own_context(context, scope), op.shape, filter).unwrap();
+    chancery::own_context(&world.app.context, scope)
+}
+
+/// The plan of a statement, line by line.
+pub async fn explain(world: &World, sql: Sql) -> Vec<String> {
     let (explain, column) = match world.engine {
         Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
         Engine::Postgres => ("EXPLAIN", 0),

@@ -368,17 +368,24 @@ impl Reading<'_> {
     }
 }
 
-/// The statement with which an unpaged list filtered by `filter` begins, for looking at its plan.
+/// The statement with which a list filtered by `filter` begins, or goes on after a key, for looking at its plan.
 ///
 /// # Errors
 /// The filter is invalid.
-pub fn list_statement(context: &Context, shape: &'static Shape, filter: &str) -> Result<Sql, Problem> {
+pub fn list_statement(
+    context: &Context,
+    shape: &'static Shape,
+    filter: &str,
+    (descending, after): (bool, Option<Value>),
+) -> Result<Sql, Problem> {
+    let filter = Some(crate::read::filter::parse(filter)?);
+    let from = after.map(|key| Position { sort: Value::Null, key });
     let mut page = Page::default();
-    page.filter = Some(crate::read::filter::parse(filter)?);
+    (page.filter, page.descending, page.from) = (filter, descending, from);
     let reading = Reading { shape, page, owner: None, condition: &|_| () };
     match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
         Some(of_one) => reading.members(context, &of_one, None),
-        None => reading.statement(context, reading.first_part(), None, LIST),
+        None => reading.statement(context, reading.first_part(), reading.page.from.as_ref(), LIST),
     }
 }
 

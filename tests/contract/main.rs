@@ -51,6 +51,7 @@ mod ready;
 mod refusals;
 mod reset;
 mod schema;
+mod search;
 mod secrets;
 mod server;
 mod sign_in;

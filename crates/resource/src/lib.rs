@@ -37,6 +37,7 @@ pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::deletes::Deletion;
 pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
+pub use declare::query::{QueryForm, QueryParameter};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
 pub use declare::relation::{Guard, Listed, NestedFields, Relation};
@@ -47,14 +48,15 @@ pub use declare::shape::{Personal, Shape};
 pub use declare::standard::{added, added_at};
 pub use declare::writes::{AfterInsert, Postcondition};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
-pub use read::answer_many::represent;
+pub use read::answer_many::{represent, write_all};
 pub use read::cursor::CursorKey;
 pub use read::emit::{Out, Part, Sink, StoredRow, seen_value};
 pub use read::filter::{Expression, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where, write_items};
 pub use read::load::{
-    find_owner, find_row, key_name, key_of, load, load_by, load_first, load_hidden, load_hidden_rows,
-    load_keys, load_rows, owner_of, select_by, select_of, select_where,
+    add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_found,
+    load_hidden, load_hidden_rows, load_keys, load_rows, owner_of, select_beginning, select_by, select_of,
+    select_where,
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};

@@ -45,6 +45,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (37, include_str!("../../../migrations/0037_sign_in_under_way.sql")),
     (38, include_str!("../../../migrations/0038_room_beside_grants.sql")),
     (39, include_str!("../../../migrations/0039_console.sql")),
+    (40, include_str!("../../../migrations/0040_user_by_name.sql")),
 ];
 
 /// The migration that adds the column of checksums.

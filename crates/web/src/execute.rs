@@ -67,11 +67,7 @@ pub async fn execute(
     let preconditions = conditions(&parts.headers, op)?;
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
-    let lists = op.mode() == Mode::Long && op.reply.is_list();
-    let own = |name: &str| op.query.iter().any(|(known, _)| *known == name);
-    if let (false, Some((name, _))) = (lists, query.iter().find(|(name, _)| !own(name))) {
-        return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
-    }
+    check_query(op, &query)?;
     let (mut json, mut merge_patch, mut upload, mut reservation) = (None, false, None, None);
     let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
     let mut request_digest = if has_key { idempotency::digest(parts, &[]) } else { Vec::new() };
@@ -213,6 +209,21 @@ async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Prob
     }
     let (parts, bytes) = (parts.clone(), bytes.clone());
     body::off_workers(app, move || idempotency::digest(&parts, &bytes)).await
+}
+
+/// Refuses query parameters that the operation does not have. Lists judge theirs by themselves.
+fn check_query(op: &Op, query: &[(String, String)]) -> Result<(), Problem> {
+    if op.is_list() {
+        return Ok(());
+    }
+    if let Some((name, _)) = query.iter().find(|(name, _)| !op.query.iter().any(|own| own.name == name)) {
+        return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
+    }
+    let times = |name: &str| query.iter().filter(|(known, _)| known == name).count();
+    match op.query.iter().find(|own| times(own.name) > 1) {
+        Some(own) => Err(Problem::invalid(format!("The query parameter {} is there twice.", own.name))),
+        None => Ok(()),
+    }
 }
 
 /// Removes `dryRun` from the query.

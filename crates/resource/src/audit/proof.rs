@@ -8,7 +8,7 @@ use chancery_store::{Error, Tx};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Answer, Call, JsonForm, Problem, ProblemKind,
+    Answer, Call, JsonForm, Problem, ProblemKind, QueryParameter,
     audit::tree::{Tree, read_position, with_nodes},
 };
 
@@ -20,9 +20,17 @@ pub static INCLUSION: JsonForm = JsonForm { name: "InclusionProof", schema: incl
 /// The answer of [`consistency`].
 pub static CONSISTENCY: JsonForm = JsonForm { name: "ConsistencyProof", schema: consistency_schema };
 /// The query parameters of [`consistency`].
-pub const SIZES: &[(&str, &str)] = &[
-    ("from", "The size of the earlier tree, a number of entries; 0 without it."),
-    ("to", "The size of the later tree, at most and without it that of the newest checkpoint."),
+pub const SIZES: &[QueryParameter] = &[
+    QueryParameter::number(
+        "from",
+        "The size of the earlier tree, a number of entries; 0 without it.",
+        (0, i64::MAX),
+    ),
+    QueryParameter::number(
+        "to",
+        "The size of the later tree, at most and without it that of the newest checkpoint.",
+        (0, i64::MAX),
+    ),
 ];
 
 /// Reads the tree of a store. A tree that has leaves but no checkpoint is an error, and not an empty tree.

@@ -4,7 +4,7 @@
 use chancery_record::Field;
 use chancery_store::Mode;
 
-use crate::{Body, Custom, Reply, Shape};
+use crate::{Body, Custom, QueryParameter, Reply, Shape};
 
 /// An HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,8 +124,8 @@ pub struct Op {
     pub summary: &'static str,
     /// Whether the documents do not list it.
     pub addition: bool,
-    /// Query parameters of its own, all of them numbers: name and meaning.
-    pub query: &'static [(&'static str, &'static str)],
+    /// Query parameters of its own.
+    pub query: &'static [QueryParameter],
     /// The values that `{type}` in its path can have; none where a choice of the resource lists them.
     pub choices: &'static [&'static str],
     /// The operation that replaces it, where its version is deprecated.
@@ -176,7 +176,7 @@ impl Op {
 
     /// The same operation, with query parameters of its own.
     #[must_use]
-    pub const fn with_query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
+    pub const fn with_query(mut self, query: &'static [QueryParameter]) -> Self {
         self.query = query;
         self
     }
@@ -229,6 +229,11 @@ impl Op {
             Action::Custom(custom) => custom.mode,
             _ => Mode::Write,
         }
+    }
+
+    /// Whether it takes the parameters of lists: filter, order, pages. One with parameters of its own takes these alone.
+    pub const fn is_list(&self) -> bool {
+        self.reply.is_list() && matches!(self.mode(), Mode::Long) && self.query.is_empty()
     }
 
     /// Whether it takes a batch, and so a larger body.

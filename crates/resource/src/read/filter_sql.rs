@@ -258,7 +258,7 @@ fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
 }
 
 /// Adds a prefix test as a range, for which both engines use an index.
-fn add_prefix(sql: &mut Sql, name: &str, value: Value) {
+pub fn add_prefix(sql: &mut Sql, name: &str, value: Value) {
     let end = if let Value::Text(text) = &value { after_prefix(text) } else { None };
     sql.add(&format!("{name} >= "));
     sql.add_bound(value);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::StoredRow,
-    read::sql::LIST,
+    read::filter_sql::add_prefix, read::sql::LIST,
 };
 
 /// The owning row, which the path names first.
@@ -69,6 +69,24 @@ pub fn select_by<R: Record, T: FieldType>(
     text: &str,
 ) -> Sql {
     shape.select(context, None).push(&format!(" AND t.{field}_key = ")).bind(fold(text))
+}
+
+/// The statement that selects the rows whose folded field begins with this text.
+pub fn select_beginning<R: Record, T: FieldType>(
+    context: &Context,
+    shape: &Shape,
+    field: FieldOf<R, T>,
+    text: &str,
+) -> Sql {
+    let mut sql = shape.select(context, None);
+    add_beginning(&mut sql, field, text);
+    sql
+}
+
+/// Adds the condition that a folded field begins with this text.
+pub fn add_beginning<R: Record, T: FieldType>(sql: &mut Sql, field: FieldOf<R, T>, text: &str) {
+    sql.add(" AND ");
+    add_prefix(sql, &format!("t.{field}_key"), fold(text).into());
 }
 
 /// The statement that selects the rows of an owner.
@@ -190,6 +208,26 @@ pub fn load_by(
     let found =
         tx.one(&sql.text, &sql.parameters, |row| StoredRow::read(shape, &context.scope, owner, row))?;
     found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+/// Loads the rows that several statements begun by [`Shape::select`] find, each with its statement's place, in one
+/// exchange.
+///
+/// # Errors
+/// The store's.
+pub fn load_found(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    statements: &[Sql],
+) -> Result<Vec<(usize, StoredRow)>, Problem> {
+    let texts: Vec<_> = statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
+    let mut found = Vec::new();
+    tx.query_all(&texts, &mut |place, row| {
+        found.push((place, StoredRow::read(shape, &context.scope, None, row)?));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Loads a row in quarantine.

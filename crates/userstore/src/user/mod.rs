@@ -3,6 +3,7 @@
 mod attempt;
 mod lock;
 mod rules;
+mod search;
 mod unique_email;
 
 use chancery_application::{EndOf, sign_out};
@@ -19,6 +20,7 @@ use uuid::Uuid;
 
 pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
+pub use search::reads as search_reads;
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
@@ -143,6 +145,15 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
 /// The operations on users.
 pub static OPERATIONS: &[Op] = &[
     op("GetUsers", M::Get, ALL, A::List, "Lists the users."),
+    op(
+        "SearchUsers",
+        M::Get,
+        "/administration/User/search",
+        A::Custom(Custom::listing(search::search)),
+        "Finds people by the beginning of a name or an address: login name first, then e-mail address.",
+    )
+    .with_query(search::PARAMETERS)
+    .added(),
     op("CreateUser", M::Post, ALL, A::Create, "Creates a user."),
     op("UpdateUsers", M::Put, BATCH, A::ReplaceBatch, "Replaces many users, all or none."),
     op("CreateBatch", M::Post, BATCH, A::CreateBatch, "Creates many users, all or none."),

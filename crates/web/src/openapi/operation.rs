@@ -4,10 +4,9 @@
 
 use chancery_record::{Column, Field, Kind, Sealing};
 use chancery_resource::{
-    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, RelationChange, Reply, Role,
-    Service, Shape,
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, QueryForm, QueryParameter, ROLES,
+    RelationChange, Reply, Role, Service, Shape,
 };
-use chancery_store::Mode;
 use serde_json::{Map, Value, json};
 
 use super::schema::{self, Form, object, reference};
@@ -100,7 +99,7 @@ fn description(op: &Op) -> String {
         Action::Relate(_, RelationChange::Remove) => {
             "What is not there is no error. An unknown id refuses the whole call."
         }
-        Action::Custom(_) if op.reply.is_list() => {
+        Action::Custom(_) if op.is_list() => {
             "The whole set as one array; with `count` a page, and a `Link` to the next one."
         }
         Action::Custom(_) => op.summary,
@@ -117,10 +116,8 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             "name": name, "in": "query", "required": false, "description": about, "schema": schema,
         })
     };
-    parameters.extend(op.query.iter().map(|(name, about)| {
-        query(name, about, json!({ "type": "integer", "format": "int64", "minimum": 0 }))
-    }));
-    if op.reply.is_list() && op.mode() == Mode::Long {
+    parameters.extend(op.query.iter().map(own_parameter));
+    if op.is_list() {
         if op.shape.deletes.deletion.hiding().is_some() && matches!(op.action, Action::List) {
             let about = "Those that wait to be deleted, and only them.";
             parameters.push(query("quarantined", about, json!({ "type": "boolean", "default": false })));
@@ -202,6 +199,27 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
         _ => {}
     }
     parameters
+}
+
+/// A query parameter of an operation's own.
+fn own_parameter(parameter: &QueryParameter) -> Value {
+    let (is_required, schema) = match parameter.form {
+        QueryForm::Number(least, i64::MAX) => {
+            (false, json!({ "type": "integer", "format": "int64", "minimum": least }))
+        }
+        QueryForm::Number(least, most) => {
+            (false, json!({ "type": "integer", "minimum": least, "maximum": most }))
+        }
+        QueryForm::Text(most) => {
+            // not blank, and without the characters that no text has
+            let pattern = r"^[^\x00]*[^\s\x85\x00][^\x00]*$";
+            (true, json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": pattern }))
+        }
+    };
+    json!({
+        "name": parameter.name, "in": "query", "required": is_required, "description": parameter.about,
+        "schema": schema,
+    })
 }
 
 /// Whether a list can be sorted by a field.
@@ -354,7 +372,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
             success["content"] = json!({ "application/json": { "schema": {
                 "type": "array", "items": reference(&form),
             } } });
-            if op.mode() == Mode::Long {
+            if op.is_list() {
                 success["headers"] = json!({
                     "Link": header("Where the next page is, with rel=\"next\", if there is one.", "string"),
                     "X-Total-Count": header("How many items there are in all, if it was asked for.", "integer"),

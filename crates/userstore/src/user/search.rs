@@ -1,0 +1,108 @@
+//! Finding people by the beginning of a name or an address: a few reads by index, merged, each bounded. One condition with
+//! `or` would make both engines walk all people where nobody matches.
+
+use std::collections::HashSet;
+
+use chancery_record::{FieldOf, Name, fold};
+use chancery_resource::{
+    Answer, Call, Context, Problem, QueryParameter, Sql, StoredRow, Tx, add_beginning, load_found,
+    select_beginning, select_by, write_all,
+};
+
+use super::{USER, User};
+
+/// What is looked for.
+const TEXT: QueryParameter = QueryParameter::text(
+    "q",
+    "What a login name, e-mail address, last name or first name begins with, or `first last` or `last, first`.",
+    200,
+);
+/// How many are answered.
+const COUNT: QueryParameter =
+    QueryParameter::number("count", "How many people are answered at most; 20 without it.", (1, 100));
+const USUAL_COUNT: i64 = 20;
+
+/// The query parameters of [`search`].
+pub static PARAMETERS: &[QueryParameter] = &[TEXT, COUNT];
+
+/// How well a person matches; the best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    /// By the whole login name.
+    LoginName,
+    /// By the whole e-mail address.
+    EmailAddress,
+    /// In another way: by the read of this number.
+    Other(usize),
+}
+
+/// Answers with the people whom a text finds.
+pub fn search(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let text = fold(TEXT.read_text(&call.request)?);
+    let count = COUNT.read_number(&call.request)?.unwrap_or(USUAL_COUNT);
+    let reads = reads(&call.context, &text, count);
+    let mut people = Vec::new();
+    for (read, person) in load_found(&call.context, tx, &USER, &reads)? {
+        people.push((rank(&text, read, &person)?, person));
+    }
+    // stable: within one read the order stays
+    people.sort_by_key(|(rank, _)| *rank);
+    let mut seen = HashSet::new();
+    people.retain(|(_, person)| seen.insert(person.rid));
+    people.truncate(usize::try_from(count).unwrap_or_default());
+    let rows: Vec<StoredRow> = people.into_iter().map(|(_, person)| person).collect();
+    write_all(call, tx, &USER, &rows)?;
+    Ok(Answer::new(call.request.op.status))
+}
+
+fn rank(text: &str, read: usize, person: &StoredRow) -> Result<Match, Problem> {
+    if fold(User::LOGIN_NAME.get(&person.values)?.as_str()) == text {
+        return Ok(Match::LoginName);
+    }
+    let address = User::EMAIL_ADDRESS.get(&person.values)?;
+    let is_address = address.is_some_and(|address| fold(address.as_str()) == text);
+    Ok(if is_address { Match::EmailAddress } else { Match::Other(read) })
+}
+
+/// The reads by which a folded text finds people of the context's store, the most telling first. Each is the beginning of
+/// a range of an index, in the index's order, and finds at most this many.
+pub fn reads(context: &Context, text: &str, count: i64) -> Vec<Sql> {
+    let (login, address) = (User::LOGIN_NAME, User::EMAIL_ADDRESS);
+    let (first, last) = (User::FIRST_NAME, User::LAST_NAME);
+    let ordered = |sql: Sql, order: String| sql.push(&format!(" ORDER BY {order} LIMIT {count}"));
+    let by_both = |(whole, name), (begun, other): (&str, FieldOf<User, Option<Name>>)| {
+        let mut sql = select_by(context, &USER, name, whole);
+        if !begun.is_empty() {
+            add_beginning(&mut sql, other, begun);
+        }
+        ordered(sql, format!("t.{other}_key NULLS FIRST, t.id"))
+    };
+    let mut reads = vec![ordered(select_beginning(context, &USER, login, text), format!("t.{login}_key"))];
+    if let Some((whole, begun)) = parted(text, text.find(',')) {
+        reads.push(by_both((whole, last), (begun, first)));
+    }
+    // of several words the first one, or all but the last, are the first name
+    let (from, to) = (text.find(char::is_whitespace), text.rfind(char::is_whitespace));
+    for at in [from, to.filter(|to| Some(*to) != from)] {
+        if let Some((whole, begun)) = parted(text, at) {
+            reads.push(by_both((whole, first), (begun, last)));
+        }
+    }
+    for (name, order) in [
+        (last, format!("t.{last}_key, t.{first}_key NULLS FIRST, t.id")),
+        (first, format!("t.{first}_key, t.{last}_key NULLS FIRST, t.id")),
+    ] {
+        reads.push(ordered(select_beginning(context, &USER, name, text), order));
+    }
+    reads.push(ordered(select_beginning(context, &USER, address, text), format!("t.{address}_key, t.id")));
+    reads
+}
+
+/// The text before and behind the character at this place.
+fn parted(text: &str, at: Option<usize>) -> Option<(&str, &str)> {
+    let (before, behind) = text.split_at_checked(at?)?;
+    let mut behind = behind.chars();
+    behind.next();
+    let (before, behind) = (before.trim(), behind.as_str().trim());
+    (!before.is_empty()).then_some((before, behind))
+}

@@ -7,11 +7,12 @@ use chancery_flow::{
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, StoreError, Tx};
 use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
+use chancery_userstore::user::PasswordDue;
 
 use crate::{
     application::{OfferedStore, ServingTenant},
     consent::consent_of,
-    person::{self, Admitted, PasswordDue},
+    person::{self, Admitted},
     provider::{Circumstances, context_of_store},
     second_factor::{Asked, asked_for, facts_of},
 };

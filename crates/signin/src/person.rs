@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 
+use chancery_credential::lockout::State;
 use chancery_flow::NotAdmitted;
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Context, Problem, StoreError, Tx};
-use chancery_userstore::synchronize::USERS;
+use chancery_resource::{Context, Problem, Row, StoreError, Tx};
+use chancery_userstore::{
+    synchronize::USERS,
+    user::{Admission, PasswordDue, PasswordTerms},
+};
 use uuid::Uuid;
 
 use crate::application::{Application, OfferedStore};
@@ -89,17 +93,6 @@ pub struct Contact {
     pub locale: Option<String>,
 }
 
-/// What is due about a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PasswordDue {
-    /// Nothing.
-    Nothing,
-    /// Another one must be set first.
-    Change,
-    /// It expired, and may not be changed for that.
-    Over,
-}
-
 /// An identity of a person, as it is found.
 struct Known {
     subscription: Uuid,
@@ -158,36 +151,55 @@ fn find_identity(
     })
 }
 
+const USER: &str = "SELECT rid, login_name, is_user_active, user_valid_from, user_valid_to, is_user_lock_enabled, \
+    is_user_locked, locked_until, is_password_change_required OR is_initial_password, password_never_expires, \
+    password_expiration, can_change_password_on_expiration, email_address, email_address_confirmed, phone_number, \
+    phone_number_confirmed, locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
+
 /// A user of a store who may sign in now, but for a lock that passes.
 fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
-    let text = "SELECT rid, is_password_change_required OR is_initial_password, password_never_expires, \
-        password_expiration, can_change_password_on_expiration, is_user_lock_enabled, locked_until, email_address, \
-        email_address_confirmed, phone_number, phone_number_confirmed, locale, login_name FROM user_account \
-        WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
-        AND is_user_active AND NOT is_user_locked AND (user_valid_from IS NULL OR user_valid_from <= ?3) \
-        AND (user_valid_to IS NULL OR user_valid_to > ?3)";
-    tx.one(text, &[store.into(), id.into(), now.0.into()], |row| {
-        let is_expired = !row.bool(2)? && !row.is_null(3)? && row.int(3)? <= now.0;
-        let phone = if row.bool(10)? { row.optional_text(9)? } else { None };
-        Ok(Admitted {
+    let found = tx.one(USER, &[store.into(), id.into()], |row| {
+        let admission =
+            Admission { is_active: row.bool(2)?, valid_from: time(row, 3)?, valid_to: time(row, 4)? };
+        let lockout = State {
+            is_lock_enabled: row.bool(5)?,
+            is_locked: row.bool(6)?,
+            locked_until: time(row, 7)?,
+            ..State::default()
+        };
+        if !admission.holds(now) || lockout.is_shut() {
+            return Ok(None);
+        }
+        let password = PasswordTerms {
+            must_be_changed: row.bool(8)?,
+            never_expires: row.bool(9)?,
+            expires_on: time(row, 10)?,
+            can_change_expired: row.bool(11)?,
+        };
+        Ok(Some(Admitted {
             store,
             user: row.int(0)?,
             user_id: id,
-            login_name: row.text(12)?.to_owned(),
-            password: match (is_expired, row.bool(4)?, row.bool(1)?) {
-                (true, false, _) => PasswordDue::Over,
-                (true, true, _) | (_, _, true) => PasswordDue::Change,
-                _ => PasswordDue::Nothing,
-            },
-            is_locked_for_now: row.bool(5)? && !row.is_null(6)? && row.int(6)? > now.0,
-            contact: Contact {
-                email: row.optional_text(7)?,
-                is_email_confirmed: row.bool(8)?,
-                phone,
-                locale: row.optional_text(11)?,
-            },
-        })
+            login_name: row.text(1)?.to_owned(),
+            password: password.due(now),
+            is_locked_for_now: lockout.is_shut_until(now),
+            contact: read_contact(row)?,
+        }))
+    });
+    found.map(Option::flatten)
+}
+
+fn read_contact(row: &Row<'_>) -> Result<Contact, StoreError> {
+    Ok(Contact {
+        email: row.optional_text(12)?,
+        is_email_confirmed: row.bool(13)?,
+        phone: if row.bool(15)? { row.optional_text(14)? } else { None },
+        locale: row.optional_text(16)?,
     })
+}
+
+fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, StoreError> {
+    if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
 }
 
 /// The groups of a store's user at any depth: under `above`.

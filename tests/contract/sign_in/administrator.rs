@@ -68,6 +68,27 @@ on_both_engines! {
         admin.get(&format!("{BASE}/Tenant")).await.expect(403);
     }
 
+    /// A lock holds nobody who is exempt from locks: neither the person nor what the person's tokens may do.
+    async fn an_exempt_person_is_held_by_no_lock(world: World) {
+        let home = console(&world).await;
+        let ann = person(&world).await;
+        assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        let (_, admin, _) = token(&world, &home, MANAGEMENT).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let now = world.admin.get(&path).await.is(200).json();
+        let exempt = json!({ "isUserLockEnabled": false, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, exempt).await.expect(202);
+        world.admin.post(&format!("{path}/state"), json!({ "isUserLocked": true })).await.expect(200);
+        admin.get(&format!("{BASE}/Tenant")).await.expect(200);
+        let (_, again, _) = token(&world, &home, MANAGEMENT).await;
+        let now = world.admin.get(&path).await.is(200).json();
+        let held = json!({ "isUserLockEnabled": true, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, held).await.expect(202);
+        for client in [admin, again] {
+            client.get(&format!("{BASE}/Tenant")).await.expect(401);
+        }
+    }
+
     /// Roles of groups count at any depth, and only while the person is in them.
     async fn a_person_has_the_roles_of_groups(world: World) {
         let home = console(&world).await;

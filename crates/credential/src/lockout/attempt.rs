@@ -4,32 +4,40 @@ use chancery_record::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    AttemptStart, CLOSING_MS, FailedAttempt, Limits, PendingAttempt, Reason, State, SucceededAttempt,
+    AttemptStart, CLOSING_MS, CLOSING_TIME, FailedAttempt, Limits, PendingAttempt, Reason, State,
+    SucceededAttempt,
 };
 
-/// Counts an attempt before its password is verified, or refuses it. `attempt` is a new id.
+/// Why an attempt would be refused now, and until when, where that is known: each reason, the first one first.
 ///
-/// The reasons to refuse are checked in this order: locked permanently, locked temporarily, closed by another
-/// attempt, throttled. The first three do not apply to an exempt user, whose attempts count towards no lock.
+/// The reasons are in this order: locked permanently, locked temporarily, closed by another attempt, throttled. The first
+/// three do not apply to an exempt user, whose attempts count towards no lock.
+pub fn reasons(
+    state: &State,
+    limits: &Limits,
+    now: Timestamp,
+) -> impl Iterator<Item = (Reason, Option<Timestamp>)> {
+    let closing = state.closing.filter(|_| state.is_lock_enabled);
+    let throttled = state.throttled_until.filter(|until| limits.throttling_enabled && *until > now);
+    [
+        state.is_shut().then_some((Reason::Locked, None)),
+        state.is_shut_until(now).then_some((Reason::LockedTemporarily, state.locked_until)),
+        closing.map(|closing| (Reason::Undecided, Some(closing.since.plus(CLOSING_TIME)))),
+        throttled.map(|until| (Reason::Throttled, Some(until))),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Counts an attempt before its password is verified, or refuses it for the first of the [`reasons`]. `attempt` is a new id.
 pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> AttemptStart {
-    if state.is_shut() {
-        return AttemptStart::Refused(Reason::Locked, None);
-    }
-    if state.is_shut_until(now) {
-        return AttemptStart::Refused(Reason::LockedTemporarily, None);
-    }
-    if let Some(closing) = state.closing.filter(|_| state.is_lock_enabled) {
-        // on either side of now, so that a clock that was set back keeps nobody out for long
-        let is_lost = now.0.abs_diff(closing.since.0) > CLOSING_MS;
-        return AttemptStart::Refused(
-            Reason::Undecided,
-            is_lost.then(|| fail(*state, limits, now, closing.attempt)),
-        );
-    }
-    if limits.throttling_enabled && state.throttled_until.is_some_and(|until| until > now) {
-        return AttemptStart::Refused(Reason::Throttled, None);
-    }
-    AttemptStart::Counted(count(*state, limits, now, attempt))
+    let Some((reason, _)) = reasons(state, limits, now).next() else {
+        return AttemptStart::Counted(count(*state, limits, now, attempt));
+    };
+    // on either side of now, so that a clock that was set back keeps nobody out for long
+    let lost = state.closing.filter(|closing| now.0.abs_diff(closing.since.0) > CLOSING_MS);
+    let failed = lost.filter(|_| reason == Reason::Undecided);
+    AttemptStart::Refused(reason, failed.map(|closing| fail(*state, limits, now, closing.attempt)))
 }
 
 fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> State {
@@ -58,14 +66,14 @@ fn delay(limits: &Limits, step: i64) -> i64 {
     delay.min(limits.throttling_max_delay_ms.max(0))
 }
 
-/// Whether the failures have reached the permanent lock.
-const fn is_last(state: &State, limits: &Limits) -> bool {
+/// Whether the failures have reached the permanent lock, so that it was they that locked, and not an administrator.
+pub const fn is_last(state: &State, limits: &Limits) -> bool {
     limits.attempts_before_user_locked > 0
         && state.failed_user_login_attempts >= limits.attempts_before_user_locked
 }
 
 /// Whether the failures have reached the temporary lock.
-const fn is_last_for_now(state: &State, limits: &Limits) -> bool {
+pub const fn is_last_for_now(state: &State, limits: &Limits) -> bool {
     limits.temporary_lock_enabled
         && limits.attempts_before_temporary_lock > 0
         && state.failed_temporary_lock_attempts >= limits.attempts_before_temporary_lock

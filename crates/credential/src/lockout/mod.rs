@@ -17,10 +17,12 @@ use chancery_record::Timestamp;
 use uuid::Uuid;
 
 pub use admin::{reset, set_locked, set_locked_until, token_used};
-pub use attempt::{begin, fail, succeed, withdraw};
+pub use attempt::{begin, fail, is_last, is_last_for_now, reasons, succeed, withdraw};
 
 /// How long the attempt that reaches a limit may stay undecided before it counts as failed, in ms.
 pub const CLOSING_MS: u64 = 60_000;
+/// The same, to be added to a time.
+const CLOSING_TIME: i64 = 60_000;
 
 /// The limits for locks and throttle: options of a user store. Durations are in milliseconds; a number of
 /// attempts that is not above zero turns its lock off.

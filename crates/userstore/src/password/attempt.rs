@@ -17,7 +17,7 @@ use super::{
     set::{self, HashOutcome, options},
     stored_hash::{self, Hashes},
 };
-use crate::user::{USER, User, UserForUpdate, limits};
+use crate::user::{PasswordDue, USER, User, UserForUpdate, limits};
 
 /// The user that the path names: by id or, in a public operation, by login name.
 pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<UserForUpdate>, Problem> {
@@ -229,7 +229,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     found.user.set_lockout(succeeded.state);
     let hash = if succeeded.refused || !found.user.is_admitted(call.context.now) {
         Err(refused)
-    } else if is_expired(&call.context, &found) && !found.user.can_change_password_on_expiration {
+    } else if found.user.password_terms().due(call.context.now) == PasswordDue::Over {
         let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
         Err(Problem::invalid(detail))
     } else {
@@ -292,11 +292,6 @@ pub fn finish(
         return Ok(Answer::new(call.request.op.status));
     }
     found.save_and_answer(call, tx, telling)
-}
-
-pub(super) fn is_expired(context: &Context, found: &UserForUpdate) -> bool {
-    let user = &found.user;
-    !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= context.now)
 }
 
 /// Records a failed attempt. A lock is audited, and mailed to the operators that the store names.

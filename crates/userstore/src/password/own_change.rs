@@ -5,7 +5,6 @@ use chancery_record::Secret;
 use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx};
 
 use super::{
-    attempt::is_expired,
     set::{HashOutcome, making, options},
     sign_in::{PendingSignIn, VerifiedSignIn, begin},
     stored_hash,
@@ -39,7 +38,7 @@ pub fn password_state(
     user: i64,
 ) -> Result<Option<PasswordState>, Problem> {
     let Some(found) = user_of(context, tx, user)? else { return Ok(None) };
-    let (options, is_expired) = (options(context)?, is_expired(context, &found));
+    let (options, is_expired) = (options(context)?, found.user.password_terms().is_expired(context.now));
     let is_missing = stored_hash::is_current(tx, found.was.rid, None)?;
     let user = found.user;
     Ok(Some(PasswordState {

@@ -1,7 +1,7 @@
 //! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
 use chancery_application::{EndOf, sign_out};
-use chancery_credential::lockout::{self, Limits, PendingAttempt, State};
+use chancery_credential::lockout::{self, Limits};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::settings::Options;
 use chancery_resource::{
@@ -66,42 +66,6 @@ pub static STATE_OPERATIONS: &[Op] = &[
 ];
 
 impl User {
-    /// The lockout state of the user, for the rules in `chancery_credential`.
-    pub fn lockout(&self) -> State {
-        State {
-            is_lock_enabled: self.is_user_lock_enabled,
-            is_locked: self.is_user_locked,
-            locked_until: self.locked_until,
-            failed_user_login_attempts: self.failed_user_login_attempts,
-            failed_temporary_lock_attempts: self.failed_temporary_lock_attempts,
-            throttle_step: self.throttle_step,
-            throttled_until: self.throttled_until,
-            closing: self
-                .closing_attempt
-                .zip(self.closing_since)
-                .map(|(attempt, since)| PendingAttempt { attempt, since }),
-        }
-    }
-
-    /// Sets the lockout state of the user.
-    pub fn set_lockout(&mut self, state: State) {
-        self.is_user_locked = state.is_locked;
-        self.locked_until = state.locked_until;
-        self.failed_user_login_attempts = state.failed_user_login_attempts;
-        self.failed_temporary_lock_attempts = state.failed_temporary_lock_attempts;
-        self.throttle_step = state.throttle_step;
-        self.throttled_until = state.throttled_until;
-        self.closing_attempt = state.closing.map(|closing| closing.attempt);
-        self.closing_since = state.closing.map(|closing| closing.since);
-    }
-
-    /// Whether the user may sign in at this time, locks aside.
-    pub fn is_admitted(&self, now: Timestamp) -> bool {
-        self.is_user_active
-            && self.user_valid_from.is_none_or(|from| from <= now)
-            && self.user_valid_to.is_none_or(|to| now < to)
-    }
-
     /// Gives the user a new concurrency token, since a field of the user changed.
     pub fn renew_token(&mut self, context: &Context) -> Result<(), Problem> {
         self.concurrency_token = chancery_record::FieldType::from_value(context.new_token())?;
@@ -112,9 +76,9 @@ impl User {
 /// Ends the sign-ins of a user who is deactivated, locked for good, or deleted. Temporary locks end nothing: else
 /// strangers could sign people out.
 pub fn sign_out_if_shut_out(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let is_in = User::IS_USER_ACTIVE.get(values)?
-        && !User::IS_USER_LOCKED.get(values)?
-        && User::QUARANTINED_ON.get(values)?.is_none();
+    // an exempt user is held by no lock
+    let is_shut = User::IS_USER_LOCK_ENABLED.get(values)? && User::IS_USER_LOCKED.get(values)?;
+    let is_in = User::IS_USER_ACTIVE.get(values)? && !is_shut && User::QUARANTINED_ON.get(values)?.is_none();
     if is_in { Ok(()) } else { sign_out_user(context, tx, User::ID.get(values)?) }
 }
 

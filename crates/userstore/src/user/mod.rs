@@ -4,6 +4,7 @@ mod attempt;
 mod lock;
 mod rules;
 mod search;
+mod standing;
 mod unique_email;
 
 use chancery_application::{EndOf, sign_out};
@@ -21,6 +22,7 @@ use uuid::Uuid;
 pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 pub use search::reads as search_reads;
+pub use standing::{Admission, PasswordDue, PasswordTerms};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 

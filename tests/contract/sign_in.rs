@@ -10,6 +10,7 @@ mod consent;
 mod counted;
 mod device;
 mod event;
+mod explain;
 mod fleet;
 mod killed;
 mod killed_factor;

@@ -35,6 +35,7 @@ pub static SERVICE: Service = Service {
     operations: &[
         user::OPERATIONS,
         user::STATE_OPERATIONS,
+        user::EXPLAIN_OPERATIONS,
         password::OPERATIONS,
         user_image::OPERATIONS,
         security_contact::OPERATIONS,

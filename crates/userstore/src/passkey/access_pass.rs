@@ -339,6 +339,20 @@ pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> R
     event::record(context, tx, user, EventType::TemporaryAccessPassUsed, None, None)
 }
 
+/// The passes of a user that are valid at a time.
+const GOOD: &str = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+    AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
+
+/// Whether the user has a pass that is valid now, and passes are on.
+///
+/// # Errors
+/// Those of the store.
+pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool, Problem> {
+    let parameters = [context.scope.store().into(), user.0.into(), context.now.0.into()];
+    let is_on = options(context)?.flag("TemporaryAccessPassEnabled");
+    Ok(is_on && tx.one(GOOD, &parameters, |_| Ok(()))?.is_some())
+}
+
 /// The user's pass with this value, if it is valid now and passes are on.
 ///
 /// # Errors
@@ -355,11 +369,9 @@ pub fn find(
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
     let wanted = Secret::new(digest(context, found.user.id.0, &typed));
-    let text = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
-                AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
     let mut right = None;
     let parameters = [context.scope.store().into(), found.user.id.0.into(), context.now.0.into()];
-    tx.query(text, &parameters, |row: &Row<'_>| {
+    tx.query(GOOD, &parameters, |row: &Row<'_>| {
         if wanted.matches(row.bytes(1)?) {
             right = Some(row.id(0)?);
         }

@@ -23,8 +23,8 @@ use chancery_resource::{
 use serde_json::json;
 
 pub use access_pass::{
-    OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, note_use as note_access_pass,
-    revoke_passes,
+    OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
+    note_use as note_access_pass, revoke_passes,
 };
 pub use event::OPERATIONS as EVENT_OPERATIONS;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;

@@ -16,6 +16,7 @@ use crate::user::USER;
 
 pub use attempt::{by_login, count_for_nobody, record_failure};
 pub use set::options;
+pub use stored_hash::is_set;
 
 const PASSWORD: TextRule = TextRule {
     name: "Password",

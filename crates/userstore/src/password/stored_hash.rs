@@ -50,6 +50,14 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, S
     Ok(Hashes(hashes))
 }
 
+/// Whether the user with this row number has a password.
+///
+/// # Errors
+/// Those of the store.
+pub fn is_set(tx: &mut Tx<'_>, user: i64) -> Result<bool, StoreError> {
+    is_current(tx, user, None).map(|is_missing| !is_missing)
+}
+
 /// Whether this hash, or none, is still the user's current one.
 pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, StoreError> {
     let text = "SELECT hash FROM user_password WHERE user_rid = ?1";

@@ -1,6 +1,7 @@
 //! Users: the people who sign in.
 
 mod attempt;
+mod explain;
 mod lock;
 mod rules;
 mod search;
@@ -20,6 +21,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
+pub use explain::EXPLAIN_OPERATIONS;
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};

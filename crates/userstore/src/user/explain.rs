@@ -1,0 +1,299 @@
+//! Why a user can or cannot sign in, in the order of a real sign-in and by the functions that judge one.
+
+use chancery_credential::lockout::{self, Limits, Reason};
+use chancery_record::{Timestamp, Value, format_timestamp};
+use chancery_resource::settings::Options;
+use chancery_resource::{
+    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reply,
+    Tx, load, load_hidden,
+};
+use serde_json::{Value as Json, json};
+
+use super::{PasswordDue, USER, User, UserForUpdate, limits};
+use crate::{
+    passkey::{has_access_pass, sign_in},
+    password::{is_set, options},
+};
+
+/// What can be judged, in order. Of the three last but two there is one line: for the best of what there is.
+const CHECKS: [&str; 14] = [
+    "Deleted",
+    "Active",
+    "ValidFrom",
+    "ValidTo",
+    "LockedByAdministrator",
+    "LockedByFailures",
+    "LockedForNow",
+    "AttemptUndecided",
+    "Throttled",
+    "PasswordSet",
+    "HasPasskey",
+    "AccessPass",
+    "PasswordExpired",
+    "PasswordChangeDue",
+];
+
+static EXPLANATION: JsonForm = JsonForm { name: "SignInExplanation", schema };
+
+fn schema() -> Json {
+    let text = |about: &str| json!({ "type": "string", "description": about });
+    let maybe = |about: &str| json!({ "type": ["string", "null"], "description": about });
+    let until = json!({ "type": ["string", "null"], "format": "date-time", "description": "Until when that is so, where it is known." });
+    json!({
+        "type": "object", "description": "Why a user can or cannot sign in.",
+        "required": ["canSignIn", "ways", "lines"],
+        "properties": {
+            "canSignIn": { "type": "boolean", "description": "Whether there is a way in now." },
+            "ways": {
+                "type": "array", "description": "The ways in that are open now.",
+                "items": { "type": "string", "enum": ["Password", "Passkey", "AccessPass"] },
+            },
+            "lines": {
+                "type": "array", "description": "What is judged, in the order of a sign-in.",
+                "items": {
+                    "type": "object", "required": ["check", "passes", "text", "until", "remedy"],
+                    "properties": {
+                        "check": { "type": "string", "enum": CHECKS, "description": "What is judged." },
+                        "passes": { "type": "boolean", "description": "Whether it keeps nobody out." },
+                        "text": text("What was found, in words."),
+                        "until": until,
+                        "remedy": maybe("The operation that mends it."),
+                    },
+                },
+            },
+        },
+    })
+}
+
+/// The operations that explain.
+pub static EXPLAIN_OPERATIONS: &[Op] = &[Op::new(
+    "ExplainSignIn",
+    M::Get,
+    "/administration/User/{userId}/signin/explain",
+    UserStore,
+    &USER,
+    A::Custom(Custom::reading(explain).replying(Reply::Json(&EXPLANATION))),
+    "Explains why a user can or cannot sign in, in the order of a sign-in.",
+)
+.added()];
+
+/// One thing that is judged.
+struct Line {
+    check: &'static str,
+    passes: bool,
+    text: String,
+    until: Option<Timestamp>,
+    remedy: Option<&'static str>,
+}
+
+impl Line {
+    /// A line that passes with the one text, or does not with the other, and then has this remedy.
+    fn new(check: &'static str, passes: bool, texts: (&str, &str), remedy: &'static str) -> Self {
+        let text = if passes { texts.0 } else { texts.1 }.to_owned();
+        Self { check, passes, text, until: None, remedy: (!passes).then_some(remedy) }
+    }
+
+    /// The same, until this time.
+    fn until(mut self, until: Option<Timestamp>) -> Self {
+        self.until = until;
+        self
+    }
+
+    fn to_json(&self) -> Json {
+        json!({
+            "check": self.check, "passes": self.passes, "text": self.text, "until": self.until.map(written),
+            "remedy": self.remedy,
+        })
+    }
+}
+
+fn written(moment: Timestamp) -> String {
+    let mut text = Vec::new();
+    format_timestamp(moment, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// What a user can prove now.
+#[expect(clippy::struct_excessive_bools, reason = "they are facts that do not exclude each other")]
+struct Means {
+    has_password: bool,
+    has_passkey: bool,
+    has_pass: bool,
+    /// Whether a pass would lead to a passkey.
+    can_use_passes: bool,
+}
+
+fn explain(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (context, key) = (&call.context, USER.read_key(call.request.parameter(0))?);
+    let found = UserForUpdate::new(find(context, tx, key)?)?;
+    let (options, user, now) = (options(context)?, &found.user, context.now);
+    let passkeys = sign_in::relying_party(&options, &context.app.public_url).is_some();
+    let means = Means {
+        has_password: is_set(tx, found.was.rid)?,
+        has_passkey: passkeys && sign_in::held(context, tx, found.was.rid)?.usable > 0,
+        has_pass: has_access_pass(context, tx, user.id)?,
+        can_use_passes: passkeys && options.flag("TemporaryAccessPassEnabled"),
+    };
+    let limits = limits(&options);
+    let mut lines = vec![deletion(user, &options)];
+    lines.extend(admission(user, now));
+    lines.extend(locks(user, &limits, now));
+    lines.extend(password(user, &means, now));
+    let ways = ways(user, &means, &limits, now);
+    let lines: Vec<Json> = lines.iter().map(Line::to_json).collect();
+    let answer = json!({ "canSignIn": !ways.is_empty(), "ways": ways, "lines": lines });
+    call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// The user, also one who waits to be deleted: that is a reason, too.
+fn find(context: &Context, tx: &mut Tx<'_>, key: Value) -> Result<chancery_resource::StoredRow, Problem> {
+    match load(context, tx, &USER, None, key.clone()) {
+        Err(problem) if problem.status() == 404 => load_hidden(context, tx, &USER, key),
+        found => found,
+    }
+}
+
+/// The ways in that are open.
+fn ways(user: &User, means: &Means, limits: &Limits, now: Timestamp) -> Vec<&'static str> {
+    let lockout = user.lockout();
+    let is_here = user.quarantined_on.is_none() && user.is_admitted(now) && !lockout.is_shut();
+    let may_try = is_here && lockout::reasons(&lockout, limits, now).next().is_none();
+    let is_over = user.password_terms().due(now) == PasswordDue::Over;
+    [
+        ("Password", may_try && means.has_password && !is_over),
+        // what cannot be guessed works during a temporary lock, and is not slowed down
+        ("Passkey", is_here && means.has_passkey),
+        ("AccessPass", may_try && means.has_pass),
+    ]
+    .into_iter()
+    .filter_map(|(way, is_open)| is_open.then_some(way))
+    .collect()
+}
+
+fn deletion(user: &User, options: &Options) -> Line {
+    let purged_on =
+        user.quarantined_on.map(|since| since.plus(options.span("UserDeletionQuarantineDuration")));
+    let texts = ("The user is not deleted.", "The user was deleted, and can be restored until the purge.");
+    Line::new("Deleted", purged_on.is_none(), texts, "RestoreUserDeletionQuarantine").until(purged_on)
+}
+
+fn admission(user: &User, now: Timestamp) -> [Line; 3] {
+    let admission = user.admission();
+    let has_begun = admission.has_begun(now);
+    [
+        Line::new(
+            "Active",
+            admission.is_active,
+            ("The user is active.", "The user is not active."),
+            "SetUserState",
+        ),
+        Line::new(
+            "ValidFrom",
+            has_begun,
+            ("The user's time has begun.", "The user's time has not begun yet."),
+            "PatchUser",
+        )
+        .until(admission.valid_from.filter(|_| !has_begun)),
+        Line::new(
+            "ValidTo",
+            !admission.is_over(now),
+            ("The user's time is not over.", "The user's time is over."),
+            "PatchUser",
+        )
+        .until(admission.valid_to.filter(|_| !admission.is_over(now))),
+    ]
+}
+
+/// Locks and throttle, in the order of an attempt.
+fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
+    let lockout = user.lockout();
+    let holds = |wanted: Reason| {
+        lockout::reasons(&lockout, limits, now).find(|(reason, _)| *reason == wanted).map(|(_, until)| until)
+    };
+    let line = |check, reason, passes: &str, fails: String, remedy| {
+        let held = holds(reason);
+        Line::new(check, held.is_none(), (passes, &fails), remedy).until(held.flatten())
+    };
+    let is_locked = holds(Reason::Locked).is_some();
+    let by_failures = lockout::is_last(&lockout, limits);
+    let (all, for_now) = (lockout.failed_user_login_attempts, lockout.failed_temporary_lock_attempts);
+    let locked_for_now = if lockout::is_last_for_now(&lockout, limits) {
+        format!("The user is locked for a while after {for_now} wrong attempts.")
+    } else {
+        "The user is locked for a while by an administrator.".to_owned()
+    };
+    let after = format!("The user is locked after {all} wrong attempts.");
+    [
+        Line::new(
+            "LockedByAdministrator",
+            !is_locked || by_failures,
+            (
+                "No administrator has locked the user for good.",
+                "An administrator has locked the user for good.",
+            ),
+            "SetUserState",
+        ),
+        Line::new(
+            "LockedByFailures",
+            !is_locked || !by_failures,
+            ("Wrong attempts have not locked the user for good.", &after),
+            "ResetAccessFailedCount",
+        ),
+        line(
+            "LockedForNow",
+            Reason::LockedTemporarily,
+            "The user is not locked for a while.",
+            locked_for_now,
+            "ResetAccessFailedCount",
+        ),
+        line(
+            "AttemptUndecided",
+            Reason::Undecided,
+            "No attempt that would lock the user is being decided.",
+            "An attempt that would lock the user is being decided: others wait.".to_owned(),
+            "ResetAccessFailedCount",
+        ),
+        line(
+            "Throttled",
+            Reason::Throttled,
+            "Attempts are not slowed down.",
+            format!("Attempts are slowed down after {} wrong ones.", lockout.throttle_step),
+            "ResetAccessFailedCount",
+        ),
+    ]
+}
+
+/// What there is to prove, and what is due about the password.
+fn password(user: &User, means: &Means, now: Timestamp) -> [Line; 3] {
+    let terms = user.password_terms();
+    let (due, expired) = (terms.due(now), terms.is_expired(now) && means.has_password);
+    let (check, text) = match means {
+        Means { has_password: true, .. } => ("PasswordSet", "A password is set."),
+        Means { has_passkey: true, .. } => ("HasPasskey", "There is a passkey, and no password."),
+        Means { has_pass: true, .. } => {
+            ("AccessPass", "There is an access pass, no password, and no passkey.")
+        }
+        _ => ("PasswordSet", ""),
+    };
+    let remedy = if means.can_use_passes { "IssueTemporaryAccessPass" } else { "SetInitialPassword" };
+    let nothing = "There is no password, no passkey that can be used, and no access pass.";
+    let expiry = if expired {
+        (
+            "The password expired, and is changed at the sign-in.",
+            "The password expired, and cannot be changed by the user.",
+        )
+    } else {
+        ("The password has not expired.", "")
+    };
+    let is_over = means.has_password && due == PasswordDue::Over;
+    let is_due = means.has_password && due == PasswordDue::Change;
+    let change =
+        if is_due { "The password is changed at the sign-in." } else { "No change of the password is due." };
+    [
+        Line::new(check, !text.is_empty(), (text, nothing), remedy),
+        Line::new("PasswordExpired", !is_over, expiry, "SetInitialPassword")
+            .until(terms.expires_on.filter(|_| means.has_password && !terms.never_expires && !expired)),
+        Line::new("PasswordChangeDue", true, (change, ""), "SetInitialPassword"),
+    ]
+}

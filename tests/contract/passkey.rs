@@ -179,6 +179,40 @@ on_both_engines! {
         world.admin.get(&nobody).await.problem(404, "not-found");
     }
 
+    /// Whom the reasons keep back, counted over a store of several pieces: as many as the users' own overviews say.
+    async fn the_readiness_of_a_store_is_counted_by_reason(world: World) {
+        let people: Vec<Value> =
+            (0..600).map(|number| json!({ "loginName": format!("u{number}"), "isUserActive": number % 3 > 0 })).collect();
+        let people = world.admin.post(&world.path("/User/batch"), json!(people)).await.is(200).json();
+        let ready = people[1].clone();
+        for (option, value) in [("PasskeyRequiredCredentialCount", "1"), ("PasskeyRequiredVerifiedSecurityContactCount", "0")] {
+            world.set_option(option, value).await;
+        }
+        authenticator::allow(&world).await;
+        for number in [1, 2] {
+            authenticator::Authenticator::new(number).register(&world, &ready).await.expect(201);
+        }
+        world.admin.post(&world.path(&format!("/User/{}/password/reset", id(&ready))), json!({ "newPassword": "four lively grey herons" })).await.expect(200);
+        // both are old and were used; one of them is copied to other devices
+        let aged = "UPDATE passkey_credential SET created_on = 1, last_used_on = 2, \
+            is_backup_eligible = (rid = (SELECT max(rid) FROM passkey_credential)), \
+            is_backed_up = (rid = (SELECT max(rid) FROM passkey_credential))";
+        world.sql(vec![(aged, vec![])]).await;
+        world.admin.delete(&world.path(&format!("/User/{}", id(&people[599])))).await.expect(204);
+        let counted = world.admin.get(&security(&world, "/readiness")).await.is(200).json();
+        assert!(counted["generatedOn"].is_string());
+        assert_eq!((&counted["users"], &counted["isComplete"], &counted["ready"]), (&json!(599), &json!(true), &json!(1)), "{counted}");
+        let reasons: Vec<_> = counted["reasons"].as_array().unwrap().iter().map(|one| (one["reason"].as_str().unwrap(), one["users"].as_i64().unwrap())).collect();
+        assert_eq!(reasons, [
+            ("UserInactive", 200), ("UserLocked", 0), ("UserInDeletionQuarantine", 0), ("PasswordNotSet", 598),
+            ("InsufficientUsableCredentials", 598), ("CredentialDiversityNotSatisfied", 598),
+            ("InsufficientVerifiedSecurityContacts", 0), ("RecoveryRouteNotOperational", 0), ("MatureBindingLineageMissing", 598),
+        ]);
+        let own = world.admin.get(&security(&world, &format!("/users/{}", id(&people[0])))).await.is(200).json();
+        let of_others = reasons.iter().filter(|(_, users)| *users > 0).map(|(reason, _)| *reason).collect::<Vec<_>>();
+        assert_eq!(own["readiness"]["blockingReasons"], json!(of_others));
+    }
+
     async fn ceremonies_begin_and_end_once(world: World) {
         let user = world.user("ada").await;
         let path = world.path(&format!("/PasskeyCredential/user/{}", id(&user)));

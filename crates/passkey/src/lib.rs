@@ -22,7 +22,7 @@ pub use authentication::{AuthenticationResult, finish_authentication, start_auth
 pub use authenticator_model::AuthenticatorModels;
 pub use credential::Credential;
 pub use policy::{Attestation, Policy, UserVerification, fingerprint};
-pub use readiness::{CredentialFacts, Facts, PasswordFacts, Readiness, is_usable, readiness};
+pub use readiness::{CredentialFacts, Facts, PasswordFacts, REASONS, Readiness, is_usable, readiness};
 pub use refusal::{Kind, Refusal};
 pub use registration::{User, finish_registration, start_registration};
 

@@ -93,6 +93,19 @@ pub fn is_usable(policy: &Policy, credential: &CredentialFacts) -> bool {
     policy.enabled && policy.admits(credential.aaguid) && !credential.has_undesired_status
 }
 
+/// What can be in the way, in the contract's order.
+pub const REASONS: [&str; 9] = [
+    "UserInactive",
+    "UserLocked",
+    "UserInDeletionQuarantine",
+    "PasswordNotSet",
+    "InsufficientUsableCredentials",
+    "CredentialDiversityNotSatisfied",
+    "InsufficientVerifiedSecurityContacts",
+    "RecoveryRouteNotOperational",
+    "MatureBindingLineageMissing",
+];
+
 /// The readiness of a user by the policy, at a time.
 pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
     let usable: Vec<_> = facts.credentials.iter().filter(|one| is_usable(policy, one)).collect();
@@ -108,20 +121,19 @@ pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
         one.created_on.plus(policy.binding_maturity_ms) <= now
             && one.last_used_on.is_some_and(|used| used > one.created_on)
     });
-    let blocking_reasons: Vec<_> = [
-        ("UserInactive", !facts.user_active),
-        ("UserLocked", facts.user_locked),
-        ("UserInDeletionQuarantine", facts.in_quarantine),
-        ("PasswordNotSet", !has_password),
-        ("InsufficientUsableCredentials", count < policy.required_credential_count),
-        ("CredentialDiversityNotSatisfied", !diverse),
-        ("InsufficientVerifiedSecurityContacts", !enough_contacts),
-        ("RecoveryRouteNotOperational", !recoverable),
-        ("MatureBindingLineageMissing", !mature),
-    ]
-    .into_iter()
-    .filter_map(|(reason, blocks)| blocks.then_some(reason))
-    .collect();
+    let blocks = [
+        !facts.user_active,
+        facts.user_locked,
+        facts.in_quarantine,
+        !has_password,
+        count < policy.required_credential_count,
+        !diverse,
+        !enough_contacts,
+        !recoverable,
+        !mature,
+    ];
+    let reasons = REASONS.into_iter().zip(blocks);
+    let blocking_reasons: Vec<_> = reasons.filter_map(|(reason, blocks)| blocks.then_some(reason)).collect();
     Readiness {
         password_credential_status: password_status(facts.password),
         primary_authentication_status: match (has_password, count > 0) {

@@ -41,6 +41,7 @@ pub static SERVICE: Service = Service {
         security_contact::OPERATIONS,
         passkey::OPERATIONS,
         passkey::OVERVIEW_OPERATIONS,
+        passkey::PROGRESS_OPERATIONS,
         passkey::ACCESS_PASS_OPERATIONS,
         passkey::RECOVERY_OPERATIONS,
         passkey::EVENT_OPERATIONS,

@@ -29,8 +29,13 @@ impl Person {
 
     /// The member `readiness` of an overview, and whether the user is ready.
     pub fn readiness(&self, policy: &Policy, now: Timestamp) -> (Json, bool) {
-        let judged = readiness(policy, &self.facts, now);
+        let judged = self.judge(policy, now);
         (to_json(self.id, &judged), judged.ready_for_password_removal)
+    }
+
+    /// The readiness of the user.
+    pub fn judge(&self, policy: &Policy, now: Timestamp) -> Readiness {
+        readiness(policy, &self.facts, now)
     }
 }
 

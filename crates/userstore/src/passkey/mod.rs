@@ -7,6 +7,7 @@ mod ceremony;
 mod event;
 mod facts;
 mod overview;
+mod progress;
 mod recovery;
 pub mod sign_in;
 
@@ -28,6 +29,7 @@ pub use access_pass::{
 };
 pub use event::OPERATIONS as EVENT_OPERATIONS;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
+pub use progress::OPERATIONS as PROGRESS_OPERATIONS;
 pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
 
 use crate::{InstanceId, UserId, password::options, user::USER};

@@ -25,14 +25,14 @@ fn items(name: &str) -> Json {
     })
 }
 
-fn object(about: &str, members: &[(&str, Json)]) -> Json {
+pub fn object(about: &str, members: &[(&str, Json)]) -> Json {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let properties: serde_json::Map<String, Json> =
         members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     json!({ "type": "object", "description": about, "required": names, "properties": properties })
 }
 
-fn text(about: &str) -> Json {
+pub fn text(about: &str) -> Json {
     json!({ "type": "string", "description": about })
 }
 
@@ -40,11 +40,11 @@ fn id(about: &str) -> Json {
     json!({ "type": "string", "format": "uuid", "description": about })
 }
 
-fn count(about: &str) -> Json {
+pub fn count(about: &str) -> Json {
     json!({ "type": "integer", "minimum": 0, "description": about })
 }
 
-fn flag(about: &str) -> Json {
+pub fn flag(about: &str) -> Json {
     json!({ "type": "boolean", "description": about })
 }
 

@@ -1,0 +1,106 @@
+//! How far a store is from living without passwords: how many people each reason keeps from it.
+
+use chancery_passkey::REASONS;
+use chancery_record::format_timestamp;
+use chancery_resource::{
+    Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Mode, Op, Permit::UserStore,
+    Problem, Reply, Tx,
+};
+use serde_json::{Value as Json, json};
+
+use super::{
+    PASSKEY, facts,
+    overview::{count, flag, object},
+    policy,
+};
+
+/// The most people who are judged for one answer.
+const MOST: u64 = 200_000;
+
+static READINESS: JsonForm = JsonForm {
+    name: "PasskeyReadinessCounts",
+    schema: || {
+        let reason = object(
+            "A reason, and how many people it keeps back.",
+            &[
+                ("reason", json!({ "type": "string", "enum": REASONS, "description": "The reason." })),
+                ("users", count("How many people it keeps back.")),
+            ],
+        );
+        object(
+            "How many people could live without a password, and what keeps back the others.",
+            &[
+                (
+                    "generatedOn",
+                    json!({ "type": "string", "format": "date-time", "description": "When it was counted." }),
+                ),
+                ("users", count("The people who were judged.")),
+                ("isComplete", flag("Whether these are all people of the store, and not the first of them.")),
+                ("ready", count("Those whom nothing keeps back.")),
+                (
+                    "reasons",
+                    json!({ "type": "array", "description": "Every reason, in the order of a user's own; several can hold for one person.", "items": reason }),
+                ),
+            ],
+        )
+    },
+};
+
+/// The operation that counts.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "PasskeyReadiness",
+    M::Get,
+    "/administration/passkey-security/readiness",
+    UserStore,
+    &PASSKEY,
+    A::Custom(Custom { mode: Mode::Long, ..Custom::reading(readiness).replying(Reply::Json(&READINESS)) }),
+    "Counts how many people could live without a password, and by reason those who cannot.",
+)
+.added()];
+
+/// What was counted.
+#[derive(Default)]
+struct Counts {
+    users: u64,
+    ready: u64,
+    reasons: [u64; REASONS.len()],
+    is_complete: bool,
+}
+
+fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let counts = judge_all(&call.context, tx)?;
+    let mut moment = Vec::new();
+    format_timestamp(call.context.now, &mut moment);
+    let reasons = REASONS.iter().zip(counts.reasons);
+    let reasons: Vec<Json> =
+        reasons.map(|(reason, users)| json!({ "reason": reason, "users": users })).collect();
+    let answer = json!({
+        "generatedOn": String::from_utf8(moment).unwrap_or_default(), "users": counts.users,
+        "isComplete": counts.is_complete, "ready": counts.ready, "reasons": reasons,
+    });
+    call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// Judges people piece by piece, by the same facts and the same function as one user's readiness.
+fn judge_all(context: &Context, tx: &mut Tx<'_>) -> Result<Counts, Problem> {
+    let (policy, order) = (policy(context)?, format!(" ORDER BY t.rid LIMIT {LIST}"));
+    let (mut counts, mut after) = (Counts::default(), 0);
+    while counts.users < MOST {
+        let people = facts::people(context, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
+        let Some(last) = people.last() else {
+            counts.is_complete = true;
+            break;
+        };
+        after = last.rid;
+        for person in &people {
+            let judged = person.judge(&policy, context.now);
+            counts.users += 1;
+            counts.ready += u64::from(judged.ready_for_password_removal);
+            for (count, reason) in counts.reasons.iter_mut().zip(REASONS) {
+                *count += u64::from(judged.blocking_reasons.contains(&reason));
+            }
+        }
+    }
+    Ok(counts)
+}

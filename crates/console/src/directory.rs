@@ -16,6 +16,8 @@ pub struct Resource {
     pub is_of_store: bool,
     /// Lists it.
     pub list: Option<&'static Op>,
+    /// Finds it by how names begin, better than its list does.
+    pub search: Option<&'static Op>,
     /// Reads one.
     pub read: Option<&'static Op>,
     /// Creates one.
@@ -53,6 +55,7 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
                 shape,
                 is_of_store,
                 list: None,
+                search: None,
                 read: None,
                 create: None,
                 patch: None,
@@ -65,6 +68,7 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
         let place = match (op.method, rest.as_slice()) {
             (Method::Get, []) => &mut one.list,
             (Method::Post, []) if matches!(op.action, Action::Create | Action::Custom(_)) => &mut one.create,
+            (Method::Get, ["search"]) => &mut one.search,
             (Method::Get, [key]) if key.starts_with('{') => &mut one.read,
             (Method::Patch, [key]) if key.starts_with('{') => &mut one.patch,
             (Method::Delete, [key]) if key.starts_with('{') => &mut one.delete,

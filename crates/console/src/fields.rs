@@ -84,7 +84,7 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
 }
 
 /// A moment for people, in UTC.
-fn readable(moment: &str) -> String {
+pub fn readable(moment: &str) -> String {
     moment.get(..16).map_or_else(|| moment.to_owned(), |text| format!("{} UTC", text.replace('T', " ")))
 }
 

@@ -64,6 +64,11 @@ impl Words {
         self.find("act", operation)
     }
 
+    /// What was found when it was asked whether somebody may sign in.
+    pub fn check(&self, check: &str, passes: bool) -> Option<&str> {
+        if passes { self.find("check", check) } else { self.find("check", &format!("{check}_not")) }
+    }
+
     /// A group of the navigation.
     pub fn group<'a>(&'a self, key: &'a str) -> &'a str {
         self.find("group", key).unwrap_or(key)

@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, Page, administrator, encode, hidden, post};
+use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
 use crate::id;
 
 /// The lists of the interface: every path with a list that takes no more of the path.
@@ -188,10 +188,23 @@ on_both_engines! {
         assert!(list.html.contains("locked.out") && list.html.contains("Locked"), "{}", list.html);
         let path = format!("/console/store/default/User/{}", id(&user));
         let page = browser.open(&path).await;
-        assert!(page.html.contains("ResetAccessFailedCount"), "{}", page.html);
+        assert!(page.html.contains("Cannot sign in") && page.html.contains("Locked by an administrator"), "{}", page.html);
         let act = browser.open(&format!("{path}/SetUserState")).await;
         let fields = [("isUserLocked", "false")];
         let done = post(&world, &mut browser, &act, &format!("{path}/SetUserState"), &fields).await;
         assert!(done.status == 200 && done.html.contains("Active"), "{}", done.html);
+        // of a lock for a while the card itself is the way out
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let change = "/api/userstore/v2/default/PublicAdmin/user/loginname/locked.out/password/change";
+        for _ in 0..5 {
+            let body = json!({ "oldPassword": "wrong one here", "newPassword": "another lively heron" });
+            world.anonymous.post(change, body).await;
+        }
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Locked for now after wrong attempts"), "{}", page.html);
+        let done = post(&world, &mut browser, &page, &format!("{path}/ResetAccessFailedCount"), &[]).await;
+        assert!(done.html.contains("Can sign in"), "{}", done.html);
     }
 }

@@ -95,10 +95,13 @@ fn found(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Value {
 
 /// The rows of a resource whose names begin like this.
 async fn look(visit: &Visit<'_>, resource: &'static Resource, text: &str) -> Result<Vec<Value>, Problem> {
-    let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
+    let searching = visit.may(resource.search).filter(|_| !text.is_empty());
+    let Some(op) = searching.or_else(|| visit.may(resource.list)) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
     input.query.push(("count".to_owned(), COUNT.to_owned()));
-    if !text.is_empty() {
+    if searching.is_some() {
+        input.query.push(("q".to_owned(), text.to_owned()));
+    } else if !text.is_empty() {
         let own = arranged::searched(resource.name);
         let title = resource.title().map(chancery_record::Field::wire);
         let fields: Vec<&str> = if own.is_empty() { title.into_iter().collect() } else { own.to_vec() };

@@ -120,7 +120,7 @@ pub async fn show(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let row = read(visit, resource, key).await?;
-    item_page(visit, resource, (key, &row), &row, None)
+    item_page(visit, resource, (key, &row), &row, None).await
 }
 
 /// Reads one.
@@ -178,13 +178,13 @@ pub async fn save(
                 row.extend(base);
                 row.insert("concurrencyToken".to_owned(), json!(token));
             }
-            item_page(visit, resource, (key, &row), &typed, Some(&problem))
+            item_page(visit, resource, (key, &row), &typed, Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
 }
 
-fn item_page(
+async fn item_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, row): (&str, &Value),
@@ -201,6 +201,11 @@ fn item_page(
     let bar = can_change.then(|| {
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true })
     });
+    let mut cards = match resource.name {
+        "User" => super::user::cards(visit, resource, (key, &here)).await?,
+        _ => Vec::new(),
+    };
+    cards.extend(aside(visit, resource, (key, row)));
     let note = if can_change { "" } else { words.page("read_only") };
     let avatar = arranged::avatar(resource.name, row);
     let icon = if avatar.is_null() { json!(icon(resource.name)) } else { Value::Null };
@@ -210,7 +215,7 @@ fn item_page(
         "badge": arranged::badge(resource.name, row, words), "acts": acts(visit, resource, &here),
         "errors": errors(visit, problem),
         "sections": sections(visit, resource, (&fields, values), problem, false),
-        "hidden": hidden(resource, row), "aside": aside(visit, resource, (key, row)), "bar": bar,
+        "hidden": hidden(resource, row), "aside": cards, "bar": bar,
         "read_only_note": note, "is_new": false,
     });
     visit.page(status_of(problem), "item.html", &title, &content)

@@ -1,7 +1,7 @@
 //! A list: a piece of it at a time, searched by how names begin.
 
 use chancery_record::{Field, Kind};
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ use crate::{
 
 /// Rows of a piece.
 const PIECE: &str = "50";
+/// Rows that a search finds at most: more of the name finds others.
+const MOST_FOUND: &str = "100";
 /// The longest text that is searched for, in characters.
 const LONGEST: usize = 200;
 
@@ -28,16 +30,11 @@ const LONGEST: usize = 200;
 /// The operation's own.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let Some(op) = resource.list else { return Err(Problem::not_found("list of this")) };
-    let mut input = Input::of(op, Vec::new());
-    input.query.push(("count".to_owned(), PIECE.to_owned()));
-    if let Some(filter) = filter(visit, resource) {
-        input.query.push(("filter".to_owned(), filter));
-    }
-    if resource.name == "CustomAuditTrail" {
-        input.query.extend([("sortBy", "timestamp"), ("sortOrder", "descending")].map(owned));
-    }
-    input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
-    let call = call(visit, resource, &input.query);
+    let input = match searching(visit, resource) {
+        Some(input) => input,
+        None => listing(visit, resource, op),
+    };
+    let call = call(visit, resource, &input);
     let output = visit.perform(input).await?;
     let rows = output.json();
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -64,6 +61,32 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         "batch": batch(visit, resource), "next": next, "count": { "text": "", "href": null }, "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
+}
+
+/// The list, as the address asks for it.
+fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
+    let mut input = Input::of(op, Vec::new());
+    input.query.push(("count".to_owned(), PIECE.to_owned()));
+    if let Some(filter) = filter(visit, resource) {
+        input.query.push(("filter".to_owned(), filter));
+    }
+    if resource.name == "CustomAuditTrail" {
+        input.query.extend([("sortBy", "timestamp"), ("sortOrder", "descending")].map(owned));
+    }
+    input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
+    input
+}
+
+/// A search by an operation of its own, where names are all that is asked for.
+fn searching(visit: &Visit<'_>, resource: &Resource) -> Option<Input> {
+    let text = visit.parameter("q").map(str::trim).filter(|text| !text.is_empty())?;
+    if visit.parameter("view").is_some() || visit.parameter("of").is_some() {
+        return None;
+    }
+    let mut input = Input::of(visit.may(resource.search)?, Vec::new());
+    let text: String = text.chars().take(LONGEST).collect();
+    input.query.extend([("q".to_owned(), text), ("count".to_owned(), MOST_FOUND.to_owned())]);
+    Some(input)
 }
 
 fn owned((name, value): (&str, &str)) -> (String, String) {
@@ -229,14 +252,15 @@ fn cursor_of(link: &str) -> Option<String> {
 }
 
 /// The same as a call of the interface.
-fn call(visit: &Visit<'_>, resource: &Resource, query: &[(String, String)]) -> String {
+fn call(visit: &Visit<'_>, resource: &Resource, input: &Input) -> String {
     let base = match (&visit.store, resource.is_of_store) {
         (Some(store), true) => format!("/api/userstore/v2/{}/administration", encoded(store)),
         _ => "/api/management/v2".to_owned(),
     };
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&input.query).finish();
+    let rest = if input.op.path.ends_with("/search") { "/search" } else { "" };
     let url = &visit.app.token_service.public_url;
-    format!("curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{url}{base}/{}?{query}'", resource.name)
+    format!("curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{url}{base}/{}{rest}?{query}'", resource.name)
 }
 
 #[cfg(test)]

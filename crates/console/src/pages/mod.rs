@@ -10,3 +10,4 @@ pub mod me;
 pub mod navigation;
 pub mod overview;
 pub mod reference;
+pub mod user;

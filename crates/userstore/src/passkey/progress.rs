@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The most people who are judged for one answer.
-const MOST: u64 = 200_000;
+const MOST: u64 = 500_000;
 
 static READINESS: JsonForm = JsonForm {
     name: "PasskeyReadinessCounts",

@@ -43,6 +43,8 @@ pub struct Visit<'a> {
     pub now: Timestamp,
     /// The name of the user store whose people are shown.
     pub store: Option<String>,
+    /// The names of the user stores that the person sees.
+    pub stores: Vec<String>,
 }
 
 /// Answers a request below `/console`. What fails is a page, too.
@@ -135,10 +137,11 @@ async fn route(
     let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
     let words = preferred.map_or(words, |language| Words::of([language.as_str()]));
     let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
-    let visit = Visit { app, parts, visitor, words, query, form, now, store };
+    let mut visit = Visit { app, parts, visitor, words, query, form, now, store, stores: Vec::new() };
     if visit.visitor.has_no_role() {
         return visit.message(403, words.page("no_role_title"), words.page("no_role_text"));
     }
+    visit.stores = pages::navigation::stores(&visit).await?;
     let mut response = dispatch(&visit, segments).await?;
     if named.is_some() && visit.store.is_some() && cookies.find(STORE).as_deref() != Some(&chosen) {
         let mut cookies = cookies;
@@ -190,6 +193,10 @@ async fn of_resource(
         ([key], true) => pages::item::save(visit, resource, key).await,
         ([key, "delete"], false) => pages::delete::ask(visit, resource, key).await,
         ([key, "delete"], true) => pages::delete::run(visit, resource, key).await,
+        ([key, "relation", name], false) => pages::relate::show(visit, resource, (key, name)).await,
+        ([key, "relation", name, act @ ("add" | "remove")], true) => {
+            pages::relate::change(visit, resource, (key, name, act)).await
+        }
         ([key, act], false) => pages::act::ask(visit, resource, (key, act)).await,
         ([key, act], true) => pages::act::run(visit, resource, (key, act)).await,
         _ => Err(nothing_here()),

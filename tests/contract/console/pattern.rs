@@ -169,6 +169,25 @@ on_both_engines! {
         assert_eq!(listed[0]["label"], json!("worker00"));
     }
 
+    /// Links are seen, added and taken out, on the page of either end.
+    async fn links_are_added_and_taken_out(world: World) {
+        let mut browser = administrator(&world).await;
+        let (user, group) = (world.user("member").await, world.group("Rowers").await);
+        let path = format!("/console/store/default/User/{}/relation/memberOfGroups", id(&user));
+        let item = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
+        assert!(item.html.contains(&path), "{}", item.html);
+        let page = browser.open(&path).await;
+        let added = post(&world, &mut browser, &page, &format!("{path}/add"), &[("id", id(&group))]).await;
+        assert!(added.status == 200 && added.html.contains("Rowers"), "{}", added.html);
+        let other = format!("/console/store/default/Group/{}/relation/memberUsers", id(&group));
+        let page = browser.open(&other).await;
+        assert!(page.html.contains("member"), "{}", page.html);
+        let out = post(&world, &mut browser, &page, &format!("{other}/remove"), &[("selected", id(&user))]).await;
+        assert!(out.status == 200 && !out.html.contains(id(&user)), "{}", out.html);
+        let wrong = post(&world, &mut browser, &out, &format!("{other}/add"), &[("id", "nobody")]).await;
+        assert_eq!(wrong.status, 400, "{}", wrong.html);
+    }
+
     /// What hangs on it is said before anybody is asked.
     async fn what_is_in_the_way_is_said(world: World) {
         let mut browser = administrator(&world).await;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{
     list::{key_of, title_of},
     navigation::{icon, label},
+    relate,
 };
 use crate::{
     arranged,
@@ -264,7 +265,14 @@ fn aside(visit: &Visit<'_>, resource: &'static Resource, (key, row): (&str, &Val
             _ => Vec::new(),
         };
         let lines: Vec<Value> = rows.iter().take(MOST_LINES).map(|row| line_of(visit, other, row)).collect();
-        cards.push(card(visit, &visit.words.field(relation.name), &lines, rows.len()));
+        let mut card = card(visit, &visit.words.field(relation.name), &lines, rows.len());
+        if relate::is_offered(visit, resource, relation)
+            && let Some(card) = card.as_object_mut()
+        {
+            let href = format!("{}/{}/relation/{}", visit.address(resource), encoded(key), relation.name);
+            card.insert("more".to_owned(), json!({ "href": href, "label": visit.words.page("edit") }));
+        }
+        cards.push(card);
     }
     let children = directory::resources().iter().filter_map(|child| {
         let parent = child.shape.parents.iter().find(|parent| std::ptr::eq(parent.shape, resource.shape))?;

@@ -10,4 +10,5 @@ pub mod me;
 pub mod navigation;
 pub mod overview;
 pub mod reference;
+pub mod relate;
 pub mod user;

@@ -1,9 +1,15 @@
 //! The navigation: what the person's roles let be listed, and nothing else.
 
+use chancery_resource::Problem;
+use chancery_web::Input;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{directory, visit::Visit};
+use crate::{
+    directory::{self, encoded},
+    fields::plain,
+    visit::Visit,
+};
 
 /// A group of the navigation: its name in the texts, and its resources with whether they are in a user store, and icons.
 type Group = (&'static str, &'static [(&'static str, bool, &'static str)]);
@@ -94,12 +100,44 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
     groups
 }
 
+/// The most user stores that are offered.
+const MOST_STORES: &str = "50";
+
+/// The names of the user stores that the person sees.
+///
+/// # Errors
+/// The operation's own.
+pub async fn stores(visit: &Visit<'_>) -> Result<Vec<String>, Problem> {
+    let instances = directory::find("IdpInstance", false);
+    let Some(op) = instances.and_then(|instances| visit.may(instances.list)) else { return Ok(Vec::new()) };
+    let mut input = Input::of(op, Vec::new());
+    let query = [("filter", "idpFactoryType eq \"UserStore\""), ("count", MOST_STORES)];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let rows = visit.perform(input).await?.json();
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(rows.iter().map(|row| plain(row.get("name").unwrap_or(&Value::Null))).collect())
+}
+
+/// The stores that can be changed to: the same page there, or the users where it is a page of one row.
+fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
+    let segments: Vec<&str> = visit.path().split('/').collect();
+    let place = match segments.as_slice() {
+        ["", "console", "store", _, resource, ..] => *resource,
+        _ => "User",
+    };
+    let all = visit.stores.iter().map(|name| {
+        let href = format!("/console/store/{}/{place}", encoded(name));
+        json!({ "name": name, "href": href, "is_current": name == current })
+    });
+    all.collect()
+}
+
 /// The navigation as templates take it.
 pub fn of(visit: &Visit<'_>) -> Value {
     let groups: Vec<Value> = places(visit)
         .into_iter()
         .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
         .collect();
-    let store = visit.store.as_ref().map(|name| json!({ "name": name, "choices": [] }));
+    let store = visit.store.as_ref().map(|name| json!({ "name": name, "choices": choices(visit, name) }));
     json!({ "home": "/console", "is_home": visit.path() == "/console", "store": store, "groups": groups })
 }

@@ -30,7 +30,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         .map(|place| json!({ "label": place.label, "text": "", "href": place.href, "icon": place.icon }))
         .collect();
     let content = json!({
-        "greeting": greeting, "tiles": [], "changes": changes(visit).await?, "steps": [], "places": doors,
+        "greeting": greeting, "tiles": [], "changes": changes(visit).await?, "steps": steps(visit).await?, "places": doors,
     });
     visit.page(200, "overview.html", words.page("overview"), &content)
 }
@@ -62,4 +62,46 @@ async fn changes(visit: &Visit<'_>) -> Result<Value, Problem> {
         "title": words.page("recent_changes"), "kind": "timeline", "tone": "", "about": "", "count": null, "lines": lines,
         "more": trail.map(|trail| json!({ "href": visit.address(trail), "label": words.page("all") })), "later": null,
     }))
+}
+
+/// What a new installation still lacks, told from the data; nothing where the person may not look.
+async fn steps(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
+    let words = visit.words;
+    let mut steps = Vec::new();
+    let mut add = |key: &str, href: String, is_done: bool| {
+        let about = words.page(&format!("{key}_about")).to_owned();
+        steps.push(json!({ "label": words.page(key), "about": about, "href": href, "is_done": is_done }));
+    };
+    let administrators = rows(visit, "RoleAssignment", "roleType eq \"SystemAdmin\"").await?;
+    if let Some((resource, rows)) = administrators {
+        add("step_second", visit.address(resource), rows.len() > 1);
+    }
+    if let Some((resource, rows)) = rows(visit, "ClientApp", "allowUserLogin eq true").await? {
+        let is_own = |row: &&Value| {
+            row.get("id") != Some(&json!(chancery_signin::CONSOLE)) && row.get("name") != Some(&json!("root"))
+        };
+        add("step_app", format!("{}/new", visit.address(resource)), rows.iter().any(|row| is_own(&row)));
+    }
+    let is_all_done = steps.iter().all(|step| step.get("is_done") == Some(&json!(true)));
+    Ok(if is_all_done { Vec::new() } else { steps })
+}
+
+/// Some rows of a resource, for who may list it.
+async fn rows(
+    visit: &Visit<'_>,
+    name: &str,
+    filter: &str,
+) -> Result<Option<(&'static directory::Resource, Vec<Value>)>, Problem> {
+    let Some(resource) = directory::find(name, false) else { return Ok(None) };
+    let Some(op) =
+        visit.may(resource.list).filter(|_| visit.may(resource.create.or(resource.patch)).is_some())
+    else {
+        return Ok(None);
+    };
+    let mut input = Input::of(op, Vec::new());
+    input.query.extend(
+        [("filter", filter), ("count", "5")].map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    let rows = visit.perform(input).await?.json();
+    Ok(Some((resource, rows.as_array().cloned().unwrap_or_default())))
 }

@@ -19,6 +19,9 @@ const LOOKS = [
   { lang: 'de', theme: 'dark', width: 320, script: true },
   { lang: 'de', theme: 'light', width: 768, script: false },
 ]
+const NEIGHBOURS = [['ada', 'Ada', 'Lovelace'], ['alan', 'Alan', 'Turing'], ['barbara', 'Barbara', 'Liskov'],
+  ['edsger', 'Edsger', 'Dijkstra'], ['emmy', 'Emmy', 'Noether'], ['katherine', 'Katherine', 'Johnson'],
+  ['konrad', 'Konrad', 'Zuse'], ['mary', 'Mary', 'Jackson']]
 /** Pages that no link of another one leads to. */
 const MORE = ['/console/store/default/User/new', '/console/Tenant/new', '/console/ClientApp/new', '/console/find?q=a',
   '/console/store/default/User?q=nobody', '/console/nowhere']
@@ -83,6 +86,9 @@ async function firstAdministrator(browser) {
 /** A user is made, found, locked by somebody else, seen and unlocked; the trail has it. */
 async function helpDesk(browser, state) {
   const { context, page, complaints } = await opened(browser, {}, state)
+  for (const [loginName, firstName, lastName] of NEIGHBOURS) {
+    await call('POST', people, { loginName, firstName, lastName, emailAddress: `${loginName}@example.com`, emailAddressConfirmed: true }, 201)
+  }
   await page.goto(`${base}/console/store/default/User`)
   await picture(page, 'users')
   await page.keyboard.press('n')
@@ -106,7 +112,7 @@ async function helpDesk(browser, state) {
   await page.waitForURL(/User\/[0-9a-f-]{36}/)
   hold('one box finds a person', (await page.textContent('h1')).includes('Locked'))
   await page.goto(`${page.url().split('?')[0]}/SetUserState`)
-  await page.locator('#f-isUserLocked').uncheck()
+  await page.selectOption('#f-isUserLocked', 'false')
   await page.click('button.main')
   await page.waitForURL(/done=/)
   hold('unlocked', (await page.textContent('h1')).includes('Active'))

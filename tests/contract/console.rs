@@ -1,5 +1,6 @@
 //! The console, as a browser without script sees it.
 
+mod care;
 mod pattern;
 mod rights;
 mod session;

@@ -236,3 +236,8 @@ fn place(row: &Value, (words, names): Told<'_>) -> Cell {
     let found = targets.into_iter().find_map(|wire| named(row, wire, names));
     found.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))
 }
+
+/// Whether an operation cannot be taken back by anybody: its page asks for the name.
+pub fn is_for_good(operation: &str) -> bool {
+    operation == "EraseUser"
+}

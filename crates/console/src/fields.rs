@@ -1,6 +1,7 @@
 //! Fields as pages show them: cells of lists, controls of forms, and what a form sends.
 
-use chancery_record::{Field, Kind, Sealing, format_timestamp, parse_timestamp};
+use chancery_record::{Column, Field, Kind, Sealing, format_timestamp, parse_timestamp};
+use chancery_resource::settings::CATALOGUE;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -118,12 +119,28 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
+/// Whether what a field of a row holds is shown to nobody, and never filled in: a secret, or what answers do not tell
+/// again. All options are sealed, and the catalogue knows by their names which of them are secrets.
+pub fn is_secret(field: &Field, row: &Value) -> bool {
+    let is_option =
+        matches!(field.kind, Kind::Text(rule) if rule.name == "OptionValue") && field.wire() == "value";
+    if is_option {
+        let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
+        return CATALOGUE.iter().any(|entry| entry.secret && entry.name == name);
+    }
+    let is_typed_hidden = matches!(field.kind, Kind::Text(rule) if rule.format == Some("password") || rule.name == "ResetToken");
+    let is_told_once = field.access.column == Column::Unstored && matches!(field.kind, Kind::Text(_));
+    field.access.sealing == Sealing::Secret || is_typed_hidden || is_told_once
+}
+
 /// What a field is in a form: the control's word of the templates.
-pub fn control(field: &Field) -> &'static str {
-    if field.access.sealing == Sealing::Secret {
+pub fn control(field: &Field, row: &Value) -> &'static str {
+    if is_secret(field, row) {
         return "secret";
     }
     match field.kind {
+        // empty is neither
+        Kind::Bool if field.nullable => "choice",
         Kind::Bool => "switch",
         Kind::Int { .. } => "number",
         Kind::Time => "moment",
@@ -135,7 +152,6 @@ pub fn control(field: &Field) -> &'static str {
             "Email" => "email",
             "Phone" => "tel",
             "Url" | "WebAddress" => "url",
-            "Birthdate" => "date",
             "JsonText" | "ViewText" | "PatternText" | "JwksText" | "SignedText" => "code",
             _ if rule.max > ONE_LINE => "longtext",
             _ => "text",
@@ -143,12 +159,17 @@ pub fn control(field: &Field) -> &'static str {
     }
 }
 
-/// A field of a form, as templates take it. `value` is what is there, or what was typed.
+/// A value for people: of a secret no more than that there is one.
+pub fn told(field: &Field, row: &Value, value: &Value) -> String {
+    if is_secret(field, row) && !value.is_null() { "•••••".to_owned() } else { plain(value) }
+}
+
+/// A field of a form, as templates take it.
 pub struct FormField<'a> {
     /// The field.
     pub field: &'a Field,
-    /// What is there, or was typed.
-    pub value: &'a Value,
+    /// The row that is there, or was typed.
+    pub row: &'a Value,
     /// Whether it cannot be changed.
     pub is_fixed: bool,
     /// Whether it must be filled.
@@ -164,15 +185,24 @@ pub struct FormField<'a> {
 impl FormField<'_> {
     /// The field as templates take it.
     pub fn told(&self, words: &Words) -> Value {
-        let Self { field, value, is_fixed, is_required, error, href, search } = self;
+        let Self { field, row, is_fixed, is_required, error, href, search } = self;
         let wire = field.wire();
+        let value = row.get(wire).unwrap_or(&Value::Null);
+        let is_hidden = is_secret(field, row);
         let (min, max) = match field.kind {
             Kind::Int { min, max } => (Some(min), Some(max)),
             _ => (None, None),
         };
         let max_length = if let Kind::Text(rule) = field.kind { Some(rule.max) } else { None };
-        let control = if *is_fixed { "shown" } else { control(field) };
-        let choices: Vec<Value> = match field.kind {
+        let control = if *is_fixed { "shown" } else { control(field, row) };
+        let mut choices: Vec<Value> = match field.kind {
+            Kind::Bool if field.nullable => {
+                let told = [("true", "yes", json!(true)), ("false", "no", json!(false))];
+                let told = told.iter().map(|(sent, key, meant)| {
+                    json!({ "value": sent, "label": words.page(key), "is_current": value == meant })
+                });
+                told.collect()
+            }
             Kind::Choice(names) | Kind::Numbered(names) => {
                 let current = chosen(field, value);
                 let all = names.iter().map(|name| {
@@ -182,15 +212,23 @@ impl FormField<'_> {
             }
             _ => Vec::new(),
         };
+        // a browser chooses the first one where none is chosen
+        let has_none = value.is_null() || field.nullable;
+        if has_none && !choices.is_empty() {
+            choices.insert(
+                0,
+                json!({ "value": "", "label": words.page("not_set"), "is_current": value.is_null() }),
+            );
+        }
         json!({
             "name": wire,
             "id": format!("f-{wire}"),
             "label": words.field(wire),
             "hint": if words.tag == "en" && !is_fixed { hint(field) } else { "" },
             "control": control,
-            "value": typed(field, value),
-            "shown": plain(value),
-            "cell": cell(field, value, words),
+            "value": typed(field, row, value),
+            "shown": if is_hidden { String::new() } else { plain(value) },
+            "cell": if is_hidden { Cell::none() } else { cell(field, value, words) },
             "choices": choices,
             "required": is_required,
             "disabled": is_fixed,
@@ -215,9 +253,10 @@ fn hint(field: &Field) -> &'static str {
 const SHORTEST_HINT: usize = 4;
 
 /// A value as a form's control holds it.
-fn typed(field: &Field, value: &Value) -> Value {
+fn typed(field: &Field, row: &Value, value: &Value) -> Value {
     match (field.kind, value) {
-        (_, _) if field.access.sealing == Sealing::Secret => json!(""),
+        (_, _) if is_secret(field, row) => json!(""),
+        (Kind::Bool, value) if field.nullable => json!(plain(value)),
         (Kind::Bool, value) => json!(value.as_bool().unwrap_or(false)),
         // a datetime-local has neither zone nor fractions of seconds
         (Kind::Time, Value::String(moment)) => json!(moment.get(..19).unwrap_or(moment)),
@@ -228,15 +267,18 @@ fn typed(field: &Field, value: &Value) -> Value {
 
 /// What a form sent for a field, as the member of a body; `None` where nothing was sent. What cannot be read goes as it
 /// is, so that the interface says what is wrong with it.
-pub fn member(field: &Field, sent: &[(String, String)]) -> Option<Value> {
+pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<Value> {
     // a switch sends `false` before itself
     let text = sent.iter().rev().find(|(name, _)| name == field.wire()).map(|(_, text)| text.as_str())?;
-    if field.access.sealing == Sealing::Secret && text.is_empty() {
+    if is_secret(field, row) && text.is_empty() {
         return None;
     }
-    if text.is_empty() && !matches!(field.kind, Kind::Bool) {
+    if text.is_empty() && (field.nullable || !matches!(field.kind, Kind::Bool | Kind::Text(_))) {
         return Some(Value::Null);
     }
+    // browsers post the line ends of another world
+    let text = text.replace("\r\n", "\n");
+    let text = text.as_str();
     Some(match field.kind {
         Kind::Bool => json!(text == "true"),
         Kind::Int { .. } => text.trim().parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)),
@@ -244,6 +286,13 @@ pub fn member(field: &Field, sent: &[(String, String)]) -> Option<Value> {
         Kind::Object(_) | Kind::Ids => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         Kind::Bytes(_) | Kind::Text(_) | Kind::Id | Kind::Choice(_) | Kind::Numbered(_) => json!(text),
     })
+}
+
+/// The members of a body that makes something of its own: what was left empty is not in it.
+pub fn filled<'a>(fields: impl Iterator<Item = &'a Field>, sent: &[(String, String)]) -> Map<String, Value> {
+    let members =
+        fields.filter_map(|field| Some((field.wire().to_owned(), member(field, &Value::Null, sent)?)));
+    members.filter(|(_, value)| !value.is_null() && value.as_str() != Some("")).collect()
 }
 
 /// A moment that was typed in UTC, by RFC 3339.
@@ -260,6 +309,12 @@ fn moment(text: &str) -> Value {
     }
 }
 
+/// A value as it comes back from a browser that changed nothing: a line of text has no line ends.
+fn comparable(field: &Field, row: &Value, value: &Value) -> String {
+    let text = plain(&typed(field, row, value)).replace("\r\n", "\n");
+    if matches!(control(field, row), "longtext" | "code") { text } else { text.replace('\n', "") }
+}
+
 /// The members of a body that a form sends and that differ from what was there.
 pub fn changes<'a>(
     fields: impl Iterator<Item = &'a Field>,
@@ -268,10 +323,10 @@ pub fn changes<'a>(
 ) -> Map<String, Value> {
     let mut changed = Map::new();
     for field in fields {
-        let Some(now) = member(field, sent) else { continue };
+        let Some(now) = member(field, base, sent) else { continue };
         let before = base.get(field.wire()).unwrap_or(&Value::Null);
-        let is_same = typed(field, before) == typed(field, &now);
-        if !is_same || (field.access.sealing == Sealing::Secret && !now.is_null()) {
+        let is_same = comparable(field, base, before) == comparable(field, base, &now);
+        if !is_same || (is_secret(field, base) && !now.is_null()) {
             changed.insert(field.wire().to_owned(), now);
         }
     }
@@ -296,17 +351,17 @@ mod tests {
     #[test]
     fn a_switch_counts_as_its_last_value() {
         let active = field("isUserActive");
-        assert_eq!(control(active), "switch");
+        assert_eq!(control(active, &json!(null)), "switch");
         let both = [("isUserActive", "false"), ("isUserActive", "true")];
-        assert_eq!(member(active, &sent(&both)), Some(json!(true)));
-        assert_eq!(member(active, &sent(&both[..1])), Some(json!(false)));
-        assert_eq!(member(active, &[]), None);
+        assert_eq!(member(active, &json!(null), &sent(&both)), Some(json!(true)));
+        assert_eq!(member(active, &json!(null), &sent(&both[..1])), Some(json!(false)));
+        assert_eq!(member(active, &json!(null), &[]), None);
     }
 
     #[test]
     fn a_moment_is_in_utc() {
         let until = field("userValidTo");
-        let member = |text: &str| member(until, &sent(&[("userValidTo", text)])).unwrap();
+        let member = |text: &str| member(until, &json!(null), &sent(&[("userValidTo", text)])).unwrap();
         let begins = |text: &str, begin: &str| member(text).as_str().unwrap().starts_with(begin);
         assert!(begins("2027-12-31T23:00", "2027-12-31T23:00:00"), "{}", member("2027-12-31T23:00"));
         assert!(begins("2027-12-31T23:00:05", "2027-12-31T23:00:05"));

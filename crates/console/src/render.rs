@@ -86,6 +86,11 @@ pub fn page(status: u16, template: &str, context: &Value) -> Result<Response<Ans
         tracing::error!(%error, template, "a page of the console cannot be made");
         chancery_store::Error::Internal("a page of the console cannot be made".into())
     })?;
+    Ok(guarded(status, html))
+}
+
+/// An answer of HTML, with the headers that keep others out.
+pub fn guarded(status: u16, html: String) -> Response<AnswerBody> {
     let mut response = respond(status, "text/html; charset=utf-8", html);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -96,7 +101,7 @@ pub fn page(status: u16, template: &str, context: &Value) -> Result<Response<Ans
     headers.insert(opener, HeaderValue::from_static("same-origin"));
     let permissions = HeaderName::from_static("permissions-policy");
     headers.insert(permissions, HeaderValue::from_static(PERMISSIONS));
-    Ok(response)
+    response
 }
 
 /// A redirect that is followed by GET.

@@ -65,9 +65,9 @@ pub fn begin(
     if app.sign_in.admin_acr != "sfa" {
         query.append_pair("acr_values", app.sign_in.admin_acr);
     }
-    if is_fresh {
-        query.append_pair("max_age", "0");
-    }
+    // a session that is over begins again by a proof, and none by one that is older than a session may be
+    let max_age = if is_fresh { 0 } else { app.console_lifetimes.longest / 1000 };
+    query.append_pair("max_age", &max_age.to_string());
     let mut response = see_other(&format!("/connect/authorize?{}", query.finish()));
     cookies.write(&mut response);
     response

@@ -24,6 +24,11 @@ const STORE: &str = "console-store";
 /// The store that is looked at first.
 const FIRST_STORE: &str = "default";
 
+/// The most bytes of a form of who is not signed in.
+const SMALL: usize = 64 << 10;
+/// The most bytes of a form.
+const LARGEST: usize = 4 << 20;
+
 /// Parameters of a query or a form.
 pub type Parameters = Vec<(String, String)>;
 
@@ -92,9 +97,12 @@ async fn route(
     let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let tags = languages(parts);
     let words = Words::of(tags.iter().map(String::as_str));
-    let form = if parts.method == Method::POST { read_post(app, parts, body).await? } else { Vec::new() };
+    let is_post = parts.method == Method::POST;
     match segments {
-        ["setup", code] => return setup::answer(app, parts, (code, &form), words, now).await,
+        ["setup", code] => {
+            let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
+            return setup::answer(app, parts, (code, &form), words, now).await;
+        }
         ["signin"] => {
             return match session::come_back(app, cookies, &query, now).await? {
                 Entered::In(response) => Ok(response),
@@ -108,21 +116,26 @@ async fn route(
         _ => {}
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
-    let chosen = named.clone().or_else(|| cookies.find(STORE)).unwrap_or_else(|| FIRST_STORE.to_owned());
+    let kept = cookies.find(STORE).map(|kept| percent_decode_str(&kept).decode_utf8_lossy().into_owned());
+    let chosen = named.clone().or_else(|| kept.clone()).unwrap_or_else(|| FIRST_STORE.to_owned());
     let is_prefetch = parts.headers.contains_key("sec-purpose");
     let visitor = match cookies.find(session::SESSION) {
         Some(cookie) => app.visitor(&cookie, (Some(&chosen), !is_prefetch), now).await?,
         None => None,
     };
     let Some(visitor) = visitor else {
-        if parts.method == Method::POST {
+        // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
+        let asks = parts.headers.get("sec-fetch-dest");
+        if is_post || is_prefetch || asks.is_some_and(|asks| asks != "document") {
             let detail = "The session has ended. Sign in again: nothing was changed.";
             return Err(Problem::new(ProblemKind::Unauthorized, detail));
         }
+        let is_over = cookies.find(session::SESSION).is_some();
         let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-        return Ok(session::begin(app, cookies, (back, false), now));
+        return Ok(session::begin(app, cookies, (back, is_over), now));
     };
-    if parts.method == Method::POST {
+    let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
+    if is_post {
         let shown = one(&form, "csrf").unwrap_or_default();
         let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
             && forgery::is_ours(&app.context.master, &visitor.digest, shown);
@@ -143,7 +156,7 @@ async fn route(
     }
     visit.stores = pages::navigation::stores(&visit).await?;
     let mut response = dispatch(&visit, segments).await?;
-    if named.is_some() && visit.store.is_some() && cookies.find(STORE).as_deref() != Some(&chosen) {
+    if named.is_some() && visit.store.is_some() && kept.as_deref() != Some(&chosen) {
         let mut cookies = cookies;
         cookies.set(STORE, &encoded(&chosen), None);
         cookies.write(&mut response);

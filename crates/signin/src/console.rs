@@ -235,6 +235,10 @@ fn setup_digest(master: &MasterKey, code: &str) -> Vec<u8> {
     master.digest("console-setup", code.as_bytes())
 }
 
+/// The link is good until somebody is `SystemAdmin`, by whatever way.
+const NO_ADMINISTRATOR: &str =
+    "NOT EXISTS (SELECT 1 FROM role_assignment r WHERE r.role_type = 'SystemAdmin')";
+
 /// Makes the code of the first administrator's link; any former one ends.
 ///
 /// # Errors
@@ -258,8 +262,9 @@ pub fn is_setup_open(
     code: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let text = "SELECT 1 FROM console_setup WHERE digest = ?1 AND expires_on > ?2";
-    Ok(tx.one(text, &[setup_digest(master, code).into(), now.0.into()], |_| Ok(()))?.is_some())
+    let text =
+        format!("SELECT 1 FROM console_setup WHERE digest = ?1 AND expires_on > ?2 AND {NO_ADMINISTRATOR}");
+    Ok(tx.one(&text, &[setup_digest(master, code).into(), now.0.into()], |_| Ok(()))?.is_some())
 }
 
 /// Uses the code up. `false`: another request has done that.
@@ -272,6 +277,7 @@ pub fn spend_setup(
     code: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let text = StateTable::ConsoleSetup.delete("WHERE digest = ?1 AND expires_on > ?2");
+    let good = format_args!("WHERE digest = ?1 AND expires_on > ?2 AND {NO_ADMINISTRATOR}");
+    let text = StateTable::ConsoleSetup.delete(good);
     Ok(tx.execute(&text, &[setup_digest(master, code).into(), now.0.into()])? == 1)
 }

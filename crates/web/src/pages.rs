@@ -85,7 +85,11 @@ pub async fn answer(
         return Err(Problem::new(ProblemKind::Unavailable, detail));
     }
     let raw = parts.uri.query().unwrap_or_default();
-    let form = if parts.method == Method::POST { Some(read_post(app, parts, body).await?) } else { None };
+    let form = if parts.method == Method::POST {
+        Some(read_post(app, parts, body, SMALL_BODY).await?)
+    } else {
+        None
+    };
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
@@ -149,15 +153,20 @@ fn seconds_of(problem: &Problem) -> i64 {
     told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
 }
 
-/// Reads a form that a browser posts.
+/// Reads a form that a browser posts, of at most so many bytes.
 ///
 /// # Errors
 /// It is no form, is too large, or breaks off.
-pub async fn read_post(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Parameters, Problem> {
+pub async fn read_post(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    most: usize,
+) -> Result<Parameters, Problem> {
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
-    let mut room = app.bodies.reserve(None, &parts.headers, SMALL_BODY).await?;
+    let mut room = app.bodies.reserve(None, &parts.headers, most).await?;
     let bytes = body.receive(&app.connections, &parts.headers, &mut room).await?;
     read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
 }

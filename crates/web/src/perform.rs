@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
-use chancery_record::{Timestamp, read_json};
-use chancery_resource::{Op, Preconditions, Problem, Request};
+use chancery_record::{FieldError, Timestamp, read_json};
+use chancery_resource::{Op, Preconditions, Problem, ProblemKind, Request};
 use chancery_store::Error;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt as _, Limited};
@@ -140,10 +140,41 @@ fn written(query: &[(String, String)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish()
 }
 
-/// The whole of an answer.
+/// The whole of an answer. A refusal that was kept for a repeated request is a refusal again.
 async fn collect(response: http::Response<crate::answer::AnswerBody>) -> Result<Output, Problem> {
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, LARGEST).collect().await;
     let body = body.map_err(|_| Error::Internal("an answer for a page broke off, or is too long".into()))?;
-    Ok(Output { status: parts.status.as_u16(), headers: parts.headers, body: body.to_bytes() })
+    let output = Output { status: parts.status.as_u16(), headers: parts.headers, body: body.to_bytes() };
+    if output.status < 400 { Ok(output) } else { Err(refusal(&output.json())) }
+}
+
+/// The problem that an answer tells (RFC 9457).
+fn refusal(told: &serde_json::Value) -> Problem {
+    let text = |value: Option<&serde_json::Value>| {
+        value.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    let kind = text(told.get("type"));
+    let kind = ProblemKind::ALL.into_iter().find(|known| known.type_uri() == kind);
+    let mut problem = Problem::new(kind.unwrap_or(ProblemKind::Conflict), text(told.get("detail")));
+    for error in told.get("errors").and_then(serde_json::Value::as_array).into_iter().flatten() {
+        problem.errors.note(|| FieldError::new(text(error.get("pointer")), text(error.get("detail"))));
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::{Problem, ProblemKind};
+
+    use super::refusal;
+
+    #[test]
+    fn a_refusal_that_was_kept_is_read_again() {
+        let problem = Problem::wrong_at("/name", "is taken");
+        let told = serde_json::from_slice(&problem.body("/x", "t")).unwrap();
+        let read = refusal(&told);
+        assert_eq!((read.kind, &read.detail, &read.errors), (problem.kind, &problem.detail, &problem.errors));
+        assert_eq!(refusal(&serde_json::Value::Null).kind, ProblemKind::Conflict);
+    }
 }

@@ -6,7 +6,7 @@ use chancery_testkit::{World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{BASE, Browser, PASSWORD, post, sign_in};
+use super::{BASE, Browser, PASSWORD, assign, person, post, sign_in};
 
 /// A link that was made just now.
 async fn link(world: &World) -> String {
@@ -43,6 +43,18 @@ on_both_engines! {
         assert!(first.html.contains("Default"), "{}", first.html);
         let roles = world.admin.get(&format!("{BASE}/RoleAssignment")).await.is(200).json();
         assert_eq!(roles[0]["roleType"], json!("SystemAdmin"));
+    }
+
+    /// A link that was not used is good for nothing once somebody administers.
+    async fn the_link_ends_with_the_first_administrator(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&link).await;
+        let ada = person(&world, "ada").await;
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        let late = post(&world, &mut browser, &page, &link, &filled("grace")).await;
+        assert_eq!(late.status, 404, "{}", late.html);
+        browser.open(&link).await.answer.expect(404);
     }
 
     /// Of all who use the link at once, one becomes administrator, and nothing is left of the others.

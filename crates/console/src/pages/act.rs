@@ -1,16 +1,20 @@
 //! Every other operation about one row: its summary as words, its body as a form.
 
 use chancery_record::Field;
-use chancery_resource::{Action, Body, Custom, Method, Op, Problem, Reply};
+use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::item::{errors, is_of_form, may_not, read};
+use super::{
+    item::{errors, fresh_key, is_of_form, may_not, read},
+    list::title_of,
+};
 use crate::{
+    arranged,
     directory::{Resource, encoded},
-    fields::{FormField, member},
-    visit::{Visit, done},
+    fields::{FormField, filled},
+    visit::{Visit, done, one},
 };
 
 /// The operations that are offered for one row: those that write, take no more of the path, and have a form.
@@ -58,9 +62,35 @@ pub async fn ask(
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
-    // what is there is the beginning of what is to be
-    let row = if fields(op).is_empty() { Value::Null } else { read(visit, resource, key).await? };
+    if arranged::is_for_good(op.name) {
+        return confirm(visit, resource, (key, op), None).await;
+    }
+    // what is there is the beginning of what is to be only where the whole is replaced
+    let is_replaced = matches!(op.action, Action::ReplaceMembers(_));
+    let row = if is_replaced { read(visit, resource, key).await? } else { Value::Null };
     shown(visit, resource, (key, op), &row, None)
+}
+
+/// Asks for the name of what is gone for good, typed by hand.
+async fn confirm(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, op): (&str, &'static Op),
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let row = read(visit, resource, key).await?;
+    let title = title_of(resource, &row);
+    let here = format!("{}/{}", visit.address(resource), encoded(key));
+    let label = label(visit, op);
+    let heading = format!("{label}: {title}");
+    let content = json!({
+        "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("for_good_text"),
+        "errors": errors(visit, problem), "facts": [], "asks": { "label": words.page("type_name"), "expected": title },
+        "action": format!("{here}/{}", op.name), "hidden": [{ "name": "key", "value": fresh_key() }],
+        "confirm": { "label": label, "is_dangerous": true }, "cancel": { "href": here, "label": words.page("cancel") },
+    });
+    visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
 }
 
 fn shown(
@@ -76,20 +106,28 @@ fn shown(
     let told: Vec<Value> = fields(op)
         .into_iter()
         .map(|field| {
-            let value = values.get(field.wire()).unwrap_or(&Value::Null);
             let error = problem.into_iter().flat_map(|problem| problem.errors.as_slice());
             let error = error.filter(|error| error.pointer.trim_start_matches('/') == field.wire());
             let error: String = error.map(|error| error.detail.as_str()).collect();
             let is_required =
                 !field.nullable && matches!(field.access.default, chancery_record::DefaultValue::None);
-            FormField { field, value, is_fixed: false, is_required, error: &error, href: None, search: None }
-                .told(words)
+            FormField {
+                field,
+                row: values,
+                is_fixed: false,
+                is_required,
+                error: &error,
+                href: None,
+                search: None,
+            }
+            .told(words)
         })
         .collect();
     let section = json!({ "title": "", "about": if words.tag == "en" { op.summary } else { "" }, "fields": told, "is_readonly": false });
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "sub": "", "icon": null, "avatar": null,
-        "badge": null, "acts": [], "errors": errors(visit, problem), "sections": [section], "hidden": [], "aside": [],
+        "badge": null, "acts": [], "errors": errors(visit, problem), "sections": [section],
+        "hidden": [{ "name": "key", "value": fresh_key() }], "aside": [],
         "bar": { "save": heading, "cancel": { "href": here, "label": words.page("cancel") }, "review": false },
         "read_only_note": "", "is_new": false,
     });
@@ -106,13 +144,19 @@ pub async fn run(
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
-    let sent = fields(op)
-        .into_iter()
-        .filter_map(|field| Some((field.wire().to_owned(), member(field, &visit.form)?)));
-    let body: Map<String, Value> = sent.filter(|(_, value)| !value.is_null()).collect();
+    if arranged::is_for_good(op.name) {
+        let title = title_of(resource, &read(visit, resource, key).await?);
+        if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
+            let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
+            return confirm(visit, resource, (key, op), Some(&problem)).await;
+        }
+    }
+    let body = filled(fields(op).into_iter(), &visit.form);
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
+    input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
+        Ok(_) if arranged::is_for_good(op.name) => Ok(done(&visit.address(resource), "done")),
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
             match answered(op, &output.json()) {

@@ -55,7 +55,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     let hidden: Vec<Value> = keys.chain(more).collect();
     let content = json!({
         "back": { "href": address, "label": words.page("back") }, "heading": heading,
-        "text": words.page("delete_many_text"), "facts": refused, "asks": null, "action": format!("{address}/batch"),
+        "text": words.page("delete_many_text"), "facts": refused, "asks": null, "errors": [], "action": format!("{address}/batch"),
         "hidden": hidden, "confirm": { "label": words.page("delete"), "is_dangerous": true },
         "cancel": { "href": address, "label": words.page("cancel") },
     });

@@ -36,7 +36,7 @@ pub async fn ask(
     }
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("delete_text"),
-        "facts": [], "asks": null, "action": format!("{here}/delete"), "hidden": [],
+        "facts": [], "asks": null, "errors": [], "action": format!("{here}/delete"), "hidden": [],
         "confirm": { "label": words.page("delete"), "is_dangerous": true },
         "cancel": { "href": here, "label": words.page("cancel") },
     });

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     arranged,
     directory::{self, Resource, encoded},
-    render::fill,
+    render::{fill, guarded},
     visit::Visit,
 };
 
@@ -75,7 +75,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         let context = crate::visit::plain(visit.parts, visit.words, "", &found);
         let html = fill("find-results.html", &context);
         let html = html.map_err(|error| chancery_store::Error::Internal(error.to_string()))?;
-        return Ok(respond(200, "text/html; charset=utf-8", html));
+        return Ok(guarded(200, html));
     }
     visit.page(200, "find.html", visit.words.page("find"), &found)
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     arranged,
     directory::{self, Resource, encoded},
-    fields::{FormField, changes, member, plain},
+    fields::{FormField, changes, filled, is_secret, plain, told},
     visit::{Visit, done, one},
 };
 
@@ -46,9 +46,7 @@ pub fn show_new(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respon
 /// What has no place in the form.
 pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.may(resource.create).ok_or_else(may_not)?;
-    let sent =
-        created(resource).filter_map(|field| Some((field.wire().to_owned(), member(field, &visit.form)?)));
-    let body: Map<String, Value> = sent.filter(|(_, value)| !value.is_null()).collect();
+    let body = filled(created(resource), &visit.form);
     let mut input = Input::of(op, Vec::new());
     input.body = Some(Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
@@ -224,13 +222,20 @@ async fn item_page(
 
 /// The members of a row that its form can change, and the token that it was read with.
 fn hidden(resource: &Resource, row: &Value) -> Value {
+    // what is secret, or long, is not told twice: a form that leaves it empty changes nothing
     let base: Map<String, Value> = changed_by_form(resource)
-        .map(|field| (field.wire().to_owned(), row.get(field.wire()).cloned().unwrap_or_default()))
+        .filter(|field| !is_secret(field, row))
+        .map(|field| (field.wire().to_owned(), at(row, field.wire()).clone()))
         .collect();
     json!([
         { "name": "base", "value": Value::Object(base).to_string() },
-        { "name": "concurrencyToken", "value": plain(row.get("concurrencyToken").unwrap_or(&Value::Null)) },
+        { "name": "concurrencyToken", "value": plain(at(row, "concurrencyToken")) },
     ])
+}
+
+/// A member of a row.
+fn at<'a>(row: &'a Value, wire: &str) -> &'a Value {
+    row.get(wire).unwrap_or(&Value::Null)
 }
 
 /// What can be done with one, besides changing it: each has a page of its own.
@@ -323,7 +328,11 @@ fn created(resource: &Resource) -> impl Iterator<Item = &'static Field> {
 
 /// The fields that a form of what is there changes.
 fn changed_by_form(resource: &Resource) -> impl Iterator<Item = &'static Field> {
-    resource.shape.fields.iter().filter(|field| field.access.patch && !field.is_token() && !field.access.key)
+    // files cannot be sent yet
+    let is_file = |field: &Field| matches!(field.kind, Kind::Bytes(_));
+    let is_open =
+        move |field: &&Field| field.access.patch && !field.is_token() && !field.access.key && !is_file(field);
+    resource.shape.fields.iter().filter(is_open)
 }
 
 /// The sections of a form: texts, switches, and what the server sets.
@@ -335,13 +344,16 @@ fn sections(
     is_new: bool,
 ) -> Vec<Value> {
     let can_change = is_new || visit.may(resource.patch).is_some();
+    let is_file = |field: &Field| matches!(field.kind, Kind::Bytes(_));
     let is_open = |field: &Field| {
+        if is_file(field) {
+            return false;
+        }
         can_change && if is_new { field.access.create } else { field.access.patch && !field.access.key }
     };
-    let told = |field: &Field| {
-        let value = values.get(field.wire()).unwrap_or(&Value::Null);
+    let shown = |field: &Field| {
         let other = resource.referenced(field);
-        let id = value.as_str().unwrap_or_default();
+        let id = at(values, field.wire()).as_str().unwrap_or_default();
         let href = other.filter(|other| other.read.is_some() && !id.is_empty());
         let href = href.map(|other| format!("{}/{}", visit.address(other), encoded(id)));
         let error = error_at(problem, field.wire());
@@ -350,7 +362,7 @@ fn sections(
             && matches!(field.access.default, DefaultValue::None)
             && !matches!(field.kind, Kind::Bool);
         let search = other.map(|other| format!("/console/find?in={}", other.name));
-        FormField { field, value, is_fixed: !is_open(field), is_required, error: &error, href, search }
+        FormField { field, row: values, is_fixed: !is_open(field), is_required, error: &error, href, search }
             .told(visit.words)
     };
     let of = |wanted: &dyn Fn(&Field) -> bool| -> Vec<Value> {
@@ -358,7 +370,7 @@ fn sections(
             .iter()
             .filter(|field| field.access.column != Column::Owner || is_new)
             .filter(|field| wanted(field))
-            .map(|field| told(field))
+            .map(|field| shown(field))
             .collect()
     };
     let is_switch = |field: &Field| matches!(field.kind, Kind::Bool);
@@ -370,7 +382,7 @@ fn sections(
         let own = wires
             .iter()
             .filter_map(|wire| fields.iter().find(|field| field.wire() == *wire && is_open(field)));
-        all.push((words.page(title), own.map(|field| told(field)).collect(), false));
+        all.push((words.page(title), own.map(|field| shown(field)).collect(), false));
     }
     let rest = if arranged.is_empty() { "section_general" } else { "section_more" };
     all.push((
@@ -433,9 +445,13 @@ fn review_page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let rows: Vec<Value> = changed
-        .iter()
-        .map(|(wire, now)| json!({ "label": words.field(wire), "before": plain(base.get(wire).unwrap_or(&Value::Null)), "after": plain(now) }))
+    let rows: Vec<Value> = changed_by_form(resource)
+        .filter_map(|field| Some((field, changed.get(field.wire())?)))
+        .map(|(field, now)| {
+            let wire = field.wire();
+            let (before, after) = (told(field, base, at(base, wire)), told(field, base, now));
+            json!({ "label": words.field(wire), "before": before, "after": after })
+        })
         .collect();
     let sent = visit.form.iter().filter(|(name, _)| name != "review" && name != "csrf");
     let hidden: Vec<Value> = sent.map(|(name, value)| json!({ "name": name, "value": value })).collect();
@@ -443,18 +459,26 @@ fn review_page(
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "changes": rows,
         "verdict": { "tone": "good", "text": words.page("review_good") },
-        "api_call": patch_call(visit, resource, key, changed), "action": here, "hidden": hidden,
+        "api_call": patch_call(visit, resource, (key, base), changed), "action": here, "hidden": hidden,
         "confirm": words.page("save"), "cancel": { "href": here, "label": words.page("cancel") },
     });
     visit.page(200, "review.html", heading, &content)
 }
 
-fn patch_call(visit: &Visit<'_>, resource: &Resource, key: &str, changed: &Map<String, Value>) -> String {
+/// The same change by the interface, without what is secret.
+fn patch_call(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, before): (&str, &Value),
+    changed: &Map<String, Value>,
+) -> String {
     let base = match (&visit.store, resource.is_of_store) {
         (Some(store), true) => format!("/api/userstore/v2/{}/administration", encoded(store)),
         _ => "/api/management/v2".to_owned(),
     };
-    let body = Value::Object(changed.clone()).to_string().replace('\'', "'\\''");
+    let open = changed_by_form(resource).filter(|field| !is_secret(field, before));
+    let open = open.filter_map(|field| Some((field.wire().to_owned(), changed.get(field.wire())?.clone())));
+    let body = Value::Object(open.collect()).to_string().replace('\'', "'\\''");
     let url = &visit.app.token_service.public_url;
     format!(
         "curl -X PATCH -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n  -d '{body}' \\\n  '{url}{base}/{}/{}'",
@@ -472,16 +496,16 @@ fn merge_page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let at = |row: &Value, wire: &str| row.get(wire).cloned().unwrap_or_default();
     let rows: Vec<Value> = changed_by_form(resource)
         .filter(|field| yours.contains_key(field.wire()) || at(base, field.wire()) != at(now, field.wire()))
         .map(|field| {
             let wire = field.wire();
             let (then, present) = (at(base, wire), at(now, wire));
-            let mine = yours.get(wire).cloned().unwrap_or_else(|| then.clone());
+            let mine = yours.get(wire).unwrap_or(then);
             let is_mine = yours.contains_key(wire) && then == present;
             json!({
-                "label": words.field(wire), "name": wire, "then": plain(&then), "now": plain(&present), "yours": plain(&mine),
+                "label": words.field(wire), "name": wire, "then": told(field, base, then), "now": told(field, now, present),
+                "yours": told(field, base, mine),
                 "chosen": if is_mine { "yours" } else { "now" }, "differs": yours.contains_key(wire) && then != present,
             })
         })

@@ -1,0 +1,97 @@
+//! What forms are careful with: secrets, what was not set, what cannot be taken back.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, administrator, encode, hidden, post};
+use crate::id;
+
+/// The option of the store's identity provider instance with this name.
+async fn option(world: &World, name: &str) -> Value {
+    let filter = encode(&format!("name eq \"{name}\""));
+    let all = world.admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json();
+    all[0].clone()
+}
+
+on_both_engines! {
+    /// A secret is in no page, whoever looks, and a form that leaves its field empty leaves it as it is.
+    async fn a_secret_is_told_nobody(world: World) {
+        let mut browser = administrator(&world).await;
+        let secret = r#"{"host":"mail.example","from":"office@example.com","password":"swordfish-and-chips"}"#;
+        world.set_option("MailServerConfig", secret).await;
+        let path = format!("/console/Option/{}", id(&option(&world, "MailServerConfig").await));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("type=\"password\"") && !page.html.contains("swordfish"), "{}", page.html);
+        let list = browser.open("/console/Option?q=MailServerConfig").await;
+        assert!(list.html.contains("MailServerConfig") && !list.html.contains("swordfish"), "{}", list.html);
+        let kept = [("base", hidden(&page, "base")), ("concurrencyToken", hidden(&page, "concurrencyToken"))];
+        let with = |value: &'static str, review: &'static str| {
+            let kept = kept.iter().map(|(name, value)| (*name, value.as_str()));
+            kept.chain([("value", value), ("review", review)]).collect::<Vec<_>>()
+        };
+        let unchanged = post(&world, &mut browser, &page, &path, &with("", "")).await;
+        assert!(unchanged.html.contains("Nothing was changed"), "{}", unchanged.html);
+        let review = post(&world, &mut browser, &page, &path, &with(r#"{"host":"other.example"}"#, "true")).await;
+        assert!(review.html.contains("•••••"), "{}", review.html);
+        let (shown, _) = review.html.split_once("<form class=\"middle\"").unwrap();
+        let call = review.html.split("<pre").nth(1).unwrap().split("</pre>").next().unwrap();
+        assert!(!shown.contains("other.example") && !call.contains("other.example"), "{call}");
+        assert_eq!(option(&world, "MailServerConfig").await["value"], json!(secret));
+    }
+
+    /// All options are sealed, and those that are no secrets are read and emptied as any other field is.
+    async fn other_options_are_plain(world: World) {
+        let mut browser = administrator(&world).await;
+        world.set_option("ClaimIssuer", "Harbour").await;
+        let path = format!("/console/Option/{}", id(&option(&world, "ClaimIssuer").await));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Harbour"), "{}", page.html);
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("name", "ClaimIssuer"), ("value", "")];
+        let saved = post(&world, &mut browser, &page, &path, &fields).await;
+        assert!(saved.html.contains("Saved"), "{}", saved.html);
+        assert_eq!(option(&world, "ClaimIssuer").await["value"], json!(""));
+    }
+
+    /// A form with a key that was refused is shown again, and may be sent again with what was wrong mended.
+    async fn a_refused_form_can_be_mended(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console/Customer/new").await;
+        let key = page.field("key");
+        let refused = post(&world, &mut browser, &page, "/console/Customer/new", &[("key", &key), ("name", "")]).await;
+        assert!(refused.status == 400 && refused.html.contains("href=\"#f-name\""), "{}", refused.html);
+        let key = refused.field("key");
+        let made = post(&world, &mut browser, &refused, "/console/Customer/new", &[("key", &key), ("name", "Harbour")]).await;
+        assert!(made.html.contains("<h1>Harbour"), "{}", made.html);
+    }
+
+    /// What a form does not say stays as it is: empty is neither yes nor no.
+    async fn not_set_is_a_choice(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let path = format!("/console/store/default/User/{}/SetUserState", id(&user));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("<select") && page.html.contains("Not set"), "{}", page.html);
+        let done = post(&world, &mut browser, &page, &path, &[("isUserLocked", "true"), ("isUserActive", "")]).await;
+        assert_eq!(done.status, 200, "{}", done.html);
+        let now = world.admin.get(&world.path(&format!("/User/{}", id(&user)))).await.is(200).json();
+        assert_eq!((&now["isUserLocked"], &now["isUserActive"]), (&json!(true), &json!(true)));
+    }
+
+    /// Nobody is erased by a slip of the hand.
+    async fn erasing_wants_the_name(world: World) {
+        let mut browser = administrator(&world).await;
+        let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
+        let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
+        let own = world.path(&format!("/User/{}", id(&user)));
+        let path = format!("/console/store/default/User/{}/EraseUser", id(&user));
+        let page = browser.open(&path).await;
+        let title = page.html.split("class=\"expected\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
+        let slip = post(&world, &mut browser, &page, &path, &[("typed", "Grce")]).await;
+        assert!(slip.status == 400 && slip.html.contains("not the name"), "{}", slip.html);
+        world.admin.get(&own).await.expect(200);
+        let gone = post(&world, &mut browser, &page, &path, &[("typed", &title)]).await;
+        assert_eq!(gone.status, 200, "{}", gone.html);
+        world.admin.get(&own).await.expect(404);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod care;
 mod pattern;
+mod proof;
 mod rights;
 mod session;
 mod setup;

@@ -304,7 +304,9 @@ document.addEventListener("click", (event) => {
   }
 });
 if (navigator.clipboard) for (const button of all("[data-copy]")) button.hidden = false;
-const note = one(".note");
+const ends = one("[data-ends]");
+if (ends) setTimeout(() => { ends.hidden = false; one("output", ends).textContent += ""; }, (ends.dataset.ends - 120) * 1000);
+const note = one(".note:not([data-ends])");
 if (note) {
   // What was there from the beginning is not read out: it is said again.
   const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else note.remove(); };

@@ -253,7 +253,7 @@ fn hint(field: &Field) -> &'static str {
 const SHORTEST_HINT: usize = 4;
 
 /// A value as a form's control holds it.
-fn typed(field: &Field, row: &Value, value: &Value) -> Value {
+pub fn typed(field: &Field, row: &Value, value: &Value) -> Value {
     match (field.kind, value) {
         (_, _) if is_secret(field, row) => json!(""),
         (Kind::Bool, value) if field.nullable => json!(plain(value)),

@@ -9,9 +9,11 @@ mod directory;
 mod fields;
 mod forgery;
 mod pages;
+mod proof;
 mod render;
 mod session;
 mod setup;
+mod undo;
 mod visit;
 mod words;
 

@@ -17,6 +17,7 @@ macro_rules! templates {
 }
 
 templates![
+    "again.html",
     "base.html",
     "call.html",
     "card.html",

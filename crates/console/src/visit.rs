@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     assets,
     directory::{self, Resource, encoded},
-    forgery, pages,
+    forgery, pages, proof,
     render::{page, see_other},
     session::{self, Entered},
     setup,
@@ -113,6 +113,8 @@ async fn route(
                 )),
             };
         }
+        ["proof"] if !is_post => return Ok(session::begin(app, cookies, ("/console/proven", true), now)),
+        ["proven"] if !is_post => return proof::proven(parts, words),
         _ => {}
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
@@ -126,6 +128,11 @@ async fn route(
     let Some(visitor) = visitor else {
         // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
         let asks = parts.headers.get("sec-fetch-dest");
+        let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
+        if is_post && is_ours && segments != ["signout"] {
+            let form = read_post(app, parts, body, SMALL).await?;
+            return proof::keep(app, parts, cookies, (words, &form));
+        }
         if is_post || is_prefetch || asks.is_some_and(|asks| asks != "document") {
             let detail = "The session has ended. Sign in again: nothing was changed.";
             return Err(Problem::new(ProblemKind::Unauthorized, detail));
@@ -138,7 +145,8 @@ async fn route(
     if is_post {
         let shown = one(&form, "csrf").unwrap_or_default();
         let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
-            && forgery::is_ours(&app.context.master, &visitor.digest, shown);
+            && (forgery::is_ours(&app.context.master, &visitor.digest, shown)
+                || proof::is_kept(app, &cookies, &form));
         if !is_ours {
             let detail = "The form is of another page than this server's, or of a session that has ended.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));
@@ -155,7 +163,16 @@ async fn route(
         return visit.message(403, words.page("no_role_title"), words.page("no_role_text"));
     }
     visit.stores = pages::navigation::stores(&visit).await?;
-    let mut response = dispatch(&visit, segments).await?;
+    let answered = dispatch(&visit, segments).await;
+    let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
+    if is_unproven && is_post {
+        return proof::keep(app, parts, cookies, (words, &visit.form));
+    }
+    if is_unproven && !is_prefetch {
+        let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
+        return Ok(session::begin(app, cookies, (back, true), now));
+    }
+    let mut response = answered?;
     if named.is_some() && visit.store.is_some() && kept.as_deref() != Some(&chosen) {
         let mut cookies = cookies;
         cookies.set(STORE, &encoded(&chosen), None);
@@ -270,6 +287,9 @@ impl Visit<'_> {
     /// # Errors
     /// The operation's own.
     pub async fn perform(&self, input: Input) -> Result<Output, Problem> {
+        if !input.dry_run && proof::is_wanted(input.op) {
+            self.fresh()?;
+        }
         self.app.perform(self.parts, &self.visitor, input, self.now).await
     }
 
@@ -336,15 +356,17 @@ impl Visit<'_> {
     /// What the page before did.
     fn note(&self) -> Value {
         let text = self.parameter("done").and_then(|done| self.words.page.get(&format!("done_{done}")));
-        text.map_or(Value::Null, |text| json!({ "text": text, "undo": null }))
+        text.map_or(Value::Null, |text| json!({ "text": text, "undo": self.undo() }))
     }
 
     fn me(&self) -> Value {
         let visitor = &self.visitor;
+        let idle = self.app.console_lifetimes.idle;
+        let ends = idle.min(visitor.session.expires_on.0 - self.now.0) / 1000;
         let roles = visitor.caller.roles.iter().map(|held| held.role.name());
         json!({
             "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),
-            "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(),
+            "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(), "ends": ends,
         })
     }
 }

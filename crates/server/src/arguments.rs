@@ -173,6 +173,12 @@ pub struct Options {
     /// Whether people administer by pages: on, or off, and their paths are 404 [default: on]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE", value_name = "SWITCH")]
     pub console: Option<String>,
+    /// How long a session of the console lasts after its last use, in seconds [default: 1800]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE_IDLE", value_name = "SECONDS")]
+    pub console_idle: Option<u64>,
+    /// How long a session of the console lasts in all, in seconds [default: 36000]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE_SESSION", value_name = "SECONDS")]
+    pub console_session: Option<u64>,
     /// The class of authentication that people need for what administrators do: sfa (one factor), mfa (two), phr (a
     /// passkey) or phrh (one bound to hardware) [default: sfa]
     #[arg(long, global = true, env = "CHANCERY_ADMIN_ACR", value_name = "CLASS")]

@@ -6,6 +6,7 @@ use chancery_credential::hash::Parameters;
 use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
+use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
 use chancery_web::{ACR, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
@@ -42,6 +43,8 @@ pub struct Config {
     pub sign_in: bool,
     /// Whether people administer by pages.
     pub console: bool,
+    /// How long sessions of the console last.
+    pub console_lifetimes: ConsoleLifetimes,
     /// The class of authentication that people need at the services.
     pub admin_acr: &'static str,
     /// Whether version 1 is served.
@@ -124,6 +127,14 @@ fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
     }
 }
 
+/// How long sessions of the console last: half an hour after the last use and ten hours in all, where nothing is said.
+fn console_lifetimes(idle: Option<u64>, longest: Option<u64>) -> Result<ConsoleLifetimes, ConfigError> {
+    let idle = number("console_idle", idle, 1_800, 180..=86_400)?;
+    let longest = number("console_session", longest, 36_000, 180..=604_800)?;
+    let ms = |seconds: u64| i64::try_from(seconds * 1000).unwrap_or(i64::MAX);
+    Ok(ConsoleLifetimes { idle: ms(idle), longest: ms(longest) })
+}
+
 /// Reads a class of authentication; one factor where nothing is said.
 fn class(name: &str, given: Option<&str>) -> Result<&'static str, ConfigError> {
     let [lowest, ..] = ACR;
@@ -166,6 +177,7 @@ impl Config {
         let drain = number("drain", options.drain, 5, 0..=600)?;
         let sign_in = switch("sign_in", options.sign_in.as_deref())?;
         let console = switch("console", options.console.as_deref())?;
+        let console_lifetimes = console_lifetimes(options.console_idle, options.console_session)?;
         let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
         let version_1 = switch("version_1", options.version_1.as_deref())?;
         let version_1_deprecated = moment("version_1_deprecated", options.version_1_deprecated.as_deref())?;
@@ -227,6 +239,7 @@ impl Config {
             drain: Duration::from_secs(drain),
             sign_in,
             console,
+            console_lifetimes,
             admin_acr,
             version_1,
             version_1_deprecated,
@@ -271,6 +284,8 @@ impl Config {
             ("max_connections_per_address", self.limits.connections_per_address as u64),
             ("idle_time", self.limits.idle_time.as_secs()),
             ("answer_time", self.limits.answer_time.as_secs()),
+            ("console_idle", self.console_lifetimes.idle.unsigned_abs() / 1000),
+            ("console_session", self.console_lifetimes.longest.unsigned_abs() / 1000),
             ("max_body", (self.limits.body >> 20) as u64),
             ("max_batch_body", (self.limits.batch_body >> 20) as u64),
         ] {

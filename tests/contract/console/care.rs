@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, administrator, encode, hidden, post};
+use super::{BASE, Browser, Page, administrator, encode, hidden, post};
 use crate::id;
 
 /// The option of the store's identity provider instance with this name.
@@ -94,4 +94,61 @@ on_both_engines! {
         assert_eq!(gone.status, 200, "{}", gone.html);
         world.admin.get(&own).await.expect(404);
     }
+
+    /// What was done by a slip is taken back from the note that says it was done.
+    async fn a_slip_is_taken_back(world: World) {
+        let mut browser = administrator(&world).await;
+        world.set_option("UserDeletionQuarantineEnabled", "true").await;
+        let group = world.admin.post(&world.path("/Group"), json!({ "name": "Harbour" })).await.is(201).json();
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let own = world.path(&format!("/User/{}", id(&user)));
+
+        let path = format!("/console/store/default/Group/{}", id(&group));
+        let page = browser.open(&path).await;
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("name", "Quay")];
+        let saved = post(&world, &mut browser, &page, &path, &fields).await;
+        assert!(saved.html.contains("<h1>Quay"), "{}", saved.html);
+        let back = undo(&world, &mut browser, saved).await;
+        assert!(back.html.contains("<h1>Harbour"), "{}", back.html);
+
+        let path = format!("{path}/relation/memberUsers");
+        let page = browser.open(&path).await;
+        let added = post(&world, &mut browser, &page, &format!("{path}/add"), &[("id", id(&user))]).await;
+        assert!(added.html.contains("grace"), "{}", added.html);
+        let back = undo(&world, &mut browser, added).await;
+        assert!(!back.html.contains("grace"), "{}", back.html);
+
+        let path = format!("/console/store/default/User/{}/delete", id(&user));
+        let page = browser.open(&path).await;
+        let gone = post(&world, &mut browser, &page, &path, &[]).await;
+        world.admin.get(&own).await.expect(404);
+        undo(&world, &mut browser, gone).await;
+        world.admin.get(&own).await.expect(200);
+    }
+
+    /// Nobody's link offers to take back what was not done.
+    async fn undo_is_of_this_session_and_this_minute(world: World) {
+        let mut browser = administrator(&world).await;
+        for forged in ["", "AAAA", "eyJhY3Rpb24iOiIvY29uc29sZSJ9"] {
+            let page = browser.open(&format!("/console/Tenant?done=saved&undo={forged}")).await;
+            assert!(page.status == 200 && !page.html.contains("Undo"), "{}", page.html);
+        }
+    }
+}
+
+/// Sends the form of the note.
+async fn undo(world: &World, browser: &mut Browser, page: Page) -> Page {
+    let note = page.html.split("class=\"note\"").nth(1).unwrap().split("</div>").next().unwrap().to_owned();
+    let action = note.split("action=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let note = Page { html: note, ..page };
+    let names = note.html.split("name=\"").skip(2).map(|rest| rest.split('"').next().unwrap().to_owned());
+    let fields: Vec<_> = names
+        .map(|name| {
+            let value = hidden(&note, &name);
+            (name, value)
+        })
+        .collect();
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    post(world, browser, &note, &action, &fields).await
 }

@@ -14,6 +14,7 @@ use crate::{
     arranged,
     directory::{Resource, encoded},
     fields::{FormField, filled},
+    proof::is_wanted,
     visit::{Visit, done, one},
 };
 
@@ -62,6 +63,9 @@ pub async fn ask(
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
+    if is_wanted(op) {
+        visit.fresh()?;
+    }
     if arranged::is_for_good(op.name) {
         return confirm(visit, resource, (key, op), None).await;
     }

@@ -1,6 +1,6 @@
 //! Deleting one, after it was asked.
 
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::json;
@@ -11,6 +11,8 @@ use super::{
 };
 use crate::{
     directory::{Resource, encoded},
+    proof::is_wanted,
+    undo::Undo,
     visit::{Visit, done},
 };
 
@@ -24,6 +26,9 @@ pub async fn ask(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.may(resource.delete).ok_or_else(may_not)?;
+    if is_wanted(op) {
+        visit.fresh()?;
+    }
     let row = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.dry_run = true;
@@ -54,5 +59,16 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.may(resource.delete).ok_or_else(may_not)?;
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
-    Ok(done(&visit.address(resource), "deleted"))
+    let address = visit.address(resource);
+    let Some(back) = restoring(visit, resource, key).await else { return Ok(done(&address, "deleted")) };
+    let action = format!("{address}/{}/{}", encoded(key), back.name);
+    Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))
+}
+
+/// The operation that brings back what is in quarantine, if this is.
+async fn restoring(visit: &Visit<'_>, resource: &Resource, key: &str) -> Option<&'static Op> {
+    let back = super::act::offered(visit, resource).find(|op| op.name.starts_with("Restore"))?;
+    let mut input = Input::of(back, vec![key.to_owned()]);
+    input.dry_run = true;
+    visit.perform(input).await.ok().map(|_| back)
 }

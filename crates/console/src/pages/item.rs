@@ -15,7 +15,9 @@ use super::{
 use crate::{
     arranged,
     directory::{self, Resource, encoded},
-    fields::{FormField, changes, filled, is_secret, plain, told},
+    fields::{FormField, changes, filled, is_secret, plain, told, typed},
+    proof::is_wanted,
+    undo::Undo,
     visit::{Visit, done, one},
 };
 
@@ -24,8 +26,9 @@ use crate::{
 /// # Errors
 /// It cannot be created here.
 pub fn show_new(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    if visit.may(resource.create).is_none() {
-        return Err(may_not());
+    let op = visit.may(resource.create).ok_or_else(may_not)?;
+    if is_wanted(op) {
+        visit.fresh()?;
     }
     let mut preset = Map::new();
     for field in created(resource) {
@@ -156,12 +159,18 @@ pub async fn save(
     if resource.shape.fields.iter().any(Field::is_token) {
         body.insert("concurrencyToken".to_owned(), json!(token));
     }
+    if !is_review
+        && changed_by_form(resource)
+            .any(|field| is_secret(field, &base) && changed.contains_key(field.wire()))
+    {
+        visit.fresh()?;
+    }
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(Value::Object(body));
     input.dry_run = is_review;
     match visit.perform(input).await {
         Ok(_) if is_review => review_page(visit, resource, (key, &base), &changed),
-        Ok(_) => Ok(done(&address, "saved")),
+        Ok(output) => Ok(saved(visit, resource, (&address, &base), (&changed, &output.json()))),
         Err(problem) if problem.kind == ProblemKind::ConcurrencyConflict => {
             let now = read(visit, resource, key).await?;
             merge_page(visit, resource, (key, &base, &now), &changed)
@@ -181,6 +190,27 @@ pub async fn save(
         }
         Err(problem) => Err(problem),
     }
+}
+
+/// Goes on to what was saved. Saving it again as it was is offered, unless a secret was changed.
+fn saved(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (address, base): (&str, &Value),
+    (changed, now): (&Map<String, Value>, &Value),
+) -> Response<AnswerBody> {
+    let fields = || changed_by_form(resource).filter(|field| changed.contains_key(field.wire()));
+    if fields().any(|field| is_secret(field, base)) {
+        return done(address, "saved");
+    }
+    let were =
+        fields().map(|field| (field.wire().to_owned(), plain(&typed(field, base, at(base, field.wire())))));
+    let hidden = [
+        ("base".to_owned(), Value::Object(changed.clone()).to_string()),
+        ("concurrencyToken".to_owned(), plain(at(now, "concurrencyToken"))),
+    ];
+    let undo = Undo::of(visit, address.to_owned(), were.chain(hidden).collect());
+    visit.done(address, "saved", &undo)
 }
 
 async fn item_page(

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     directory::{self, Resource, encoded},
-    visit::{Visit, done},
+    undo::Undo,
+    visit::Visit,
 };
 
 /// The most links that are shown.
@@ -116,5 +117,7 @@ pub async fn change(
     input.body = Some(json!({ "relatedIds": ids }));
     visit.perform(input).await?;
     let page = format!("{}/{}/relation/{name}", visit.address(resource), encoded(key));
-    Ok(done(&page, "saved"))
+    let (back, field) = if act == "add" { ("remove", "selected") } else { ("add", "id") };
+    let fields = ids.iter().map(|id| (field.to_owned(), (*id).to_owned())).collect();
+    Ok(visit.done(&page, "saved", &Undo::of(visit, format!("{page}/{back}"), fields)))
 }

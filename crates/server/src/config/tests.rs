@@ -50,6 +50,8 @@ fn mistakes_name_the_option() {
         ("max_connections = 0", "max_connections"),
         ("max_connections_per_address = 0", "max_connections_per_address"),
         ("idle_time = 0", "idle_time"),
+        ("console_idle = 10", "console_idle"),
+        ("console_session = 9999999", "console_session"),
         ("answer_time = 0", "answer_time"),
         ("max_body = 0", "max_body"),
         ("max_batch_body = 2000", "max_batch_body"),

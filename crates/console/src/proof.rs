@@ -1,0 +1,112 @@
+//! Fresh proofs: what reaches far is done only by who has just proven who they are. A form that comes too late, or after
+//! its session, is kept in a page until its person has signed in again.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_resource::{Method, Op, Problem, ProblemKind, random};
+use chancery_web::{AnswerBody, App, Cookies};
+use http::{Response, request::Parts};
+use serde_json::{Value, json};
+
+use crate::{
+    forgery,
+    render::page,
+    visit::{Parameters, Visit, one, plain},
+    words::Words,
+};
+
+/// How long a proof is fresh, in ms.
+const FRESH_MS: i64 = 10 * 60_000;
+/// The cookie that a kept form belongs to.
+const KEPT: &str = "console-kept";
+/// The paths of operations that want a fresh proof wherever they write.
+const GRAVE: [&str; 5] =
+    ["/RoleAssignment", "/ClientAppSecret", "/ClientAppKeySet", "/CertStore", "/SignInSession"];
+
+/// Whether an operation wants a fresh proof: it grants, makes secrets and keys, ends sessions, or erases.
+pub fn is_wanted(op: &Op) -> bool {
+    let is_grave = GRAVE.iter().any(|path| op.path.split('/').nth(1) == path.get(1..));
+    op.method != Method::Get && (is_grave || op.name == "EraseUser" || op.name.contains("ScimToken"))
+}
+
+impl Visit<'_> {
+    /// Whether the person's proof is too old for what reaches far.
+    pub const fn is_stale(&self) -> bool {
+        self.now.0 - self.visitor.session.proven_on.0 > FRESH_MS
+    }
+
+    /// Goes on where the person has just proven who they are.
+    ///
+    /// # Errors
+    /// The proof is too old.
+    pub fn fresh(&self) -> Result<(), Problem> {
+        if self.is_stale() {
+            return Err(Problem::new(ProblemKind::Unauthorized, self.words.page("again_text")));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a form is one that was kept for this browser.
+pub fn is_kept(app: &App, cookies: &Cookies, form: &[(String, String)]) -> bool {
+    let (Some(cookie), Some(shown)) = (cookies.find(KEPT), one(form, "kept")) else { return false };
+    forgery::is_ours(&app.context.master, cookie.as_bytes(), shown)
+}
+
+/// Keeps a form in a page that leads to the sign-in, in a tab of its own, and sends the form again.
+///
+/// # Errors
+/// The page cannot be made.
+pub fn keep(
+    app: &App,
+    parts: &Parts,
+    mut cookies: Cookies,
+    (words, form): (&'static Words, &Parameters),
+) -> Result<Response<AnswerBody>, Problem> {
+    let cookie = cookies.find(KEPT).unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
+    cookies.set(KEPT, &cookie, None);
+    let typed = form.iter().filter(|(name, _)| name != "csrf" && name != "kept");
+    let mut hidden: Vec<Value> = typed.map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let kept = forgery::token(&app.context.master, cookie.as_bytes());
+    hidden.push(json!({ "name": "kept", "value": kept }));
+    let heading = words.page("again_title");
+    let content = json!({
+        "heading": heading, "text": words.page("again_text"), "hint": words.page("again_hint"),
+        "link": { "href": "/console/proof", "label": words.page("again_link") },
+        "action": parts.uri.path(), "hidden": hidden, "send": words.page("again_send"),
+    });
+    let mut response = page(401, "again.html", &plain(parts, words, heading, &content))?;
+    cookies.write(&mut response);
+    Ok(response)
+}
+
+/// The page where a proof in a tab of its own ends.
+///
+/// # Errors
+/// The page cannot be made.
+pub fn proven(parts: &Parts, words: &'static Words) -> Result<Response<AnswerBody>, Problem> {
+    let heading = words.page("proven_title");
+    let content = json!({
+        "heading": heading, "text": words.page("proven_text"), "facts": [], "trace": "",
+        "link": { "href": "/console", "label": words.page("to_overview") },
+    });
+    page(200, "message.html", &plain(parts, words, heading, &content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_wanted;
+
+    #[test]
+    fn what_reaches_far_wants_a_proof() {
+        let find = |name: &str| {
+            let services = [&chancery_userstore::SERVICE, &chancery_management::SERVICE];
+            services.into_iter().flat_map(chancery_resource::Service::all).find(|op| op.name == name).unwrap()
+        };
+        for name in ["CreateRoleAssignment", "DeleteClientAppSecret", "CreateClientAppKeySet", "EraseUser"] {
+            assert!(is_wanted(find(name)), "{name}");
+        }
+        for name in ["GetRoleAssignments", "CreateClientApp", "DeleteUser", "CreateClientAppScope"] {
+            assert!(!is_wanted(find(name)), "{name}");
+        }
+    }
+}

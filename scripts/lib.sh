@@ -81,6 +81,21 @@ install_browser_tools() {
     echo "$stamp" >"$browser_tools/stamp"
 }
 
+# Installs what checks HTML, by the version that tests/pages names.
+page_tools="$PWD/target/page-tools"
+install_page_tools() {
+    if cmp -s tests/pages/package-lock.json "$page_tools/stamp"; then return; fi
+    mkdir -p "$page_tools"
+    cp tests/pages/package.json tests/pages/package-lock.json "$page_tools"
+    npm ci --loglevel error --no-audit --no-fund --ignore-scripts --prefix "$page_tools"
+    cp tests/pages/package-lock.json "$page_tools/stamp"
+}
+
+# Checks the HTML of the pages of a folder, by all recommended rules or those of a file.
+check_html() { # folder [rules]
+    "$page_tools/node_modules/.bin/html-validate" ${2:+--config "$2"} "$1"/*.html
+}
+
 # Prints a folder with the checks of tests/browser, within that which work names: modules are found beside a
 # script or above it, and several checks run at a time.
 browser_checks() {
@@ -121,7 +136,7 @@ start_server() {
         binary="$PWD/target/debug/chancery"
     fi
     if [ "$1" = postgres ]; then export CHANCERY_DATABASE="$2"; else unset CHANCERY_DATABASE; fi
-    CHANCERY_ROOT_CLIENT_SECRET="$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')"
+    : "${CHANCERY_ROOT_CLIENT_SECRET:=$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')}"
     export CHANCERY_ROOT_CLIENT_SECRET
     : >"$work/server.log"
     # browsers have passkeys where the server goes by a name, whose port must be known before the server starts

@@ -75,6 +75,13 @@ enum Command {
         /// Where to listen.
         address: SocketAddr,
     },
+    /// Fills the embedded database of a stopped server with users.
+    Fill {
+        /// The file.
+        file: PathBuf,
+        /// How many users.
+        users: u64,
+    },
     /// Writes tables and pictures anew from the results in a folder.
     Report {
         /// The folder with results.json.
@@ -163,6 +170,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match arguments.command {
                 Some(Command::Bare { address }) => peers::bare::serve(address).await,
+                Some(Command::Fill { file, users }) => seed::fill(&file, users),
                 Some(Command::Report { folder }) => write_anew(&folder),
                 None => {
                     tokio::select! {

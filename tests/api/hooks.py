@@ -47,7 +47,7 @@ PROOFS = [
     (r"/userId", r"names no user of this store"),
     (r"(/\d+)?/\w+Id", r"names no \w+"),
     (r"/value", r"must be an e-mail address.*|must be a telephone number.*|takes at most .*|needs at least .*"),
-    (r"", r"needs isUserActive, isUserLocked or lockedUntil"),
+    (r"(/\d+)?", r"needs isUserActive, isUserLocked or lockedUntil"),
     (r"/apply\w+", r"exactly one of .*|names nothing here"),
     (r"/name|/apply\w+", r"would .*|.* secret.*"),
 ]
@@ -65,6 +65,7 @@ MANAGED = [
     (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),
     (r"/ClaimRule.*", r".*/ruleLevel", r"does not fit: .*"),
     (r"/Custom(Asset|View).*", r".*/(location|data|content|assetFileName|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
+    (r".*/EventSubscription.*", r".*/(url|isActive|headers|startAfter|types|subscriptionId|applyToTenantId)", r"(?!is not a member).*"),
     (r"/CertStore.*", r".*/(certificate|certificateInput|certType)", r".*"),
     (r"/RoleAssignment.*", r".*/principalId", r"names no \w+"),
     (r"/identity-replacements.*", r"/(platformUserId|replacement\w+|reason|policyFingerprint)", r".*"),
@@ -97,6 +98,9 @@ DETAILS = [
     r"Only an instance of type OpenIdConnect .*",
     r"SCIM is off here: .*",
     r"The cursor does not belong to this list\. .*",
+    r"The cursor is not one of this feed\. .*",
+    r"after is no cursor of the feed of these events\.",
+    r"Name what is sent again in one of these ways: .*",
     r"The claim rule .* takes no client apps: .*",
 ]
 
@@ -156,6 +160,8 @@ def before_call(context, case, kwargs):
             path[name] = Seen.ids[resource][uuid.UUID(path[name]).int % len(Seen.ids[resource])]
     if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
         return
+    if case.query and "wait" in case.query:
+        case.query["wait"] = 0
     wanted = case.query.get("filter") if case.query else None
     if wanted in FILTERS:
         parameters = case.operation.definition.raw["parameters"]
@@ -190,6 +196,13 @@ def before_call(context, case, kwargs):
             item["concurrencyToken"] = Seen.tokens[named]
 
 
+def holds_empty_text(value):
+    """Whether a member is an empty text, in a draft within a body too."""
+    if isinstance(value, dict):
+        return any(item == "" or holds_empty_text(item) for item in value.values())
+    return isinstance(value, list) and any(holds_empty_text(item) for item in value)
+
+
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
     """Drops refusals by the rules above, and an empty text that empties an id or a time."""
@@ -198,7 +211,7 @@ def filter_failure(context, failure, case, response):
     if failure.code in ("ST104", "ST109") and "preference-applied" in response.headers and not response.content:
         return False
     if failure.code == "ST201" and re.search("'(uuid|date-time)' format", str(getattr(failure, "message", failure))):
-        return not any(isinstance(item, dict) and "" in item.values() for item in items)
+        return not holds_empty_text(items)
     if failure.code != "ST202":
         return True
     if response.status_code in (400, 415) and any(part in case.operation.path for part in MADE_ELSEWHERE):

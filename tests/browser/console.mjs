@@ -7,43 +7,24 @@
 
 import { base, call, setOptions } from './api.mjs'
 import { launch } from './chromium.mjs'
+import { oneself } from './console/oneself.mjs'
+import { Hands, keyboard } from './console/keyboard.mjs'
+import { everyPage } from './console/pages.mjs'
+import { records } from './console/records.mjs'
+import { trail } from './console/trail.mjs'
 import { hold } from './sign_in/cases.mjs'
 import { violations } from './sign_in/look.mjs'
 
 const PASSWORD = 'four lively grey herons'
 const people = '/api/userstore/v2/default/administration/User'
 
-/** How pages are looked at: language, colours, width, script. */
-const LOOKS = [
-  { lang: 'en', theme: 'light', width: 1440, script: true },
-  { lang: 'de', theme: 'dark', width: 320, script: true },
-  { lang: 'de', theme: 'light', width: 768, script: false },
-]
 const NEIGHBOURS = [['ada', 'Ada', 'Lovelace'], ['alan', 'Alan', 'Turing'], ['barbara', 'Barbara', 'Liskov'],
   ['edsger', 'Edsger', 'Dijkstra'], ['emmy', 'Emmy', 'Noether'], ['katherine', 'Katherine', 'Johnson'],
   ['konrad', 'Konrad', 'Zuse'], ['mary', 'Mary', 'Jackson']]
-/** Pages that no link of another one leads to. */
-const MORE = ['/console/store/default/User/new', '/console/Tenant/new', '/console/ClientApp/new', '/console/find?q=a',
-  '/console/store/default/User?q=nobody', '/console/nowhere']
-
-/** Runs in the page: what does not fit its width, and what is wrong with its structure. */
-function faults() {
-  const found = []
-  const { scrollWidth, clientWidth } = document.documentElement
-  if (scrollWidth > clientWidth) found.push(`it is ${scrollWidth} wide of ${clientWidth}`)
-  for (const one of ['h1', 'main', 'title']) {
-    const count = document.querySelectorAll(one).length
-    if (count !== 1) found.push(`${count} of ${one}`)
-  }
-  const ids = [...document.querySelectorAll('[id]')].map((one) => one.id)
-  if (new Set(ids).size !== ids.length) found.push(`an id is there twice: ${ids.filter((id, at) => ids.indexOf(id) !== at)}`)
-  return found
-}
-
 /** Opens a page in a context of its own; what the browser complains of is kept. */
-async function opened(browser, { lang = 'en', theme = 'light', width = 1440, script = true } = {}, state) {
+async function opened(browser, { lang = 'en', theme = 'light', width = 1440, height = 900, script = true } = {}, state) {
   const context = await browser.newContext({
-    storageState: state, locale: lang, colorScheme: theme, viewport: { width, height: 900 }, reducedMotion: 'reduce',
+    storageState: state, locale: lang, colorScheme: theme, viewport: { width, height }, reducedMotion: 'reduce',
     javaScriptEnabled: script,
   })
   const page = await context.newPage()
@@ -59,24 +40,27 @@ async function picture(page, name) {
   if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` })
 }
 
-/** The first administrator comes in by the link, and signs in. */
+/** The first administrator comes in by the link, and signs in: by the keyboard alone. */
 async function firstAdministrator(browser) {
   const { context, page, complaints } = await opened(browser)
   await page.goto(base + process.env.CHANCERY_SETUP)
   hold('the first page, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
   await picture(page, 'setup')
   const typed = { firstName: 'Margaret', lastName: 'Hamilton', emailAddress: 'mh@example.com', loginName: 'margaret', password: 'short', repeated: 'short' }
-  for (const [name, text] of Object.entries(typed)) await page.fill(`#f-${name}`, text)
-  await page.click('button.main')
+  const hands = new Hands(page, true)
+  for (const [name, text] of Object.entries(typed)) await hands.type(`#f-${name}`, text)
+  await hands.leave()
   hold('a weak password is refused at its place', await page.locator('#f-password[aria-invalid=true]').count() === 1)
   hold('what was typed stays', await page.inputValue('#f-loginName') === 'margaret')
-  for (const name of ['password', 'repeated']) await page.fill(`#f-${name}`, PASSWORD)
-  await page.click('button.main')
-  await page.fill('#username', 'margaret')
-  await page.fill('#password', PASSWORD)
+  for (const name of ['password', 'repeated']) await hands.type(`#f-${name}`, PASSWORD)
+  await hands.leave()
+  await hands.type('#username', 'margaret')
+  await hands.type('#password', PASSWORD)
   await page.keyboard.press('Enter')
-  await page.waitForURL(`${base}/console`)
-  hold('from the first start to the console', (await page.textContent('h1')).includes('Margaret'))
+  await page.waitForURL(`${base}/console/welcome`)
+  hold('from the first start to the wizard', await page.locator('.checks .good').count() > 0)
+  await page.goto(`${base}/console`)
+  hold('and to the console', (await page.textContent('h1')).includes('Margaret'))
   hold('nothing is complained of on the way', complaints.length === 0, complaints.join('; '))
   const state = await context.storageState()
   await context.close()
@@ -94,7 +78,13 @@ async function helpDesk(browser, state) {
   await page.keyboard.press('n')
   await page.waitForURL('**/User/new')
   hold('N makes a new one', true)
+  await page.fill('#f-loginName', 'ada')
+  await page.keyboard.press('Tab')
+  await page.locator('#f-loginName-wrong').waitFor()
+  hold('a name that is taken is told before it is sent', await page.locator('#f-loginName[aria-invalid=true]').count() === 1)
   await page.fill('#f-loginName', 'grace')
+  await page.keyboard.press('Tab')
+  await page.locator('#f-loginName-wrong').waitFor({ state: 'detached' })
   await page.fill('#f-firstName', 'Grace')
   await page.fill('#f-lastName', 'Hopper')
   await page.keyboard.press('Control+s')
@@ -117,10 +107,127 @@ async function helpDesk(browser, state) {
   await page.waitForURL(/done=/)
   hold('unlocked', (await page.textContent('h1')).includes('Active'))
   await picture(page, 'user')
-  await page.goto(`${base}/console/store/default/CustomAuditTrail`)
+  await page.keyboard.press('g')
+  await page.keyboard.press('t')
+  await page.waitForURL('**/CustomAuditTrail')
   hold('the trail has it', (await page.locator('tbody tr').count()) > 2)
   await picture(page, 'trail')
   hold('no page complains', complaints.length === 0, complaints.join('; '))
+  await context.close()
+}
+
+/** A client app is registered by what it is, and a setting is changed and taken back. */
+async function appsAndSettings(browser, state) {
+  const { context, page, complaints } = await opened(browser, {}, state)
+  await page.goto(`${base}/console/ClientApp`)
+  await page.keyboard.press('n')
+  await page.click('text=Web app')
+  await page.fill('#f-name', 'Staff portal')
+  await page.fill('#f-returns', 'https://portal.example/callback')
+  await page.keyboard.press('Control+s')
+  await page.waitForSelector('text=Client secret')
+  const code = await page.textContent('main')
+  hold('registered, with code filled in', code.includes('https://portal.example/callback') && code.includes('openid-client'))
+  hold('what was registered, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
+  await picture(page, 'registered')
+  const [instance] = await call('GET', '/api/management/v2/IdpInstance', undefined, 200)
+  await page.goto(`${base}/console/IdpInstance/${instance.id}`)
+  await page.click('.acts a[href$="/settings"]')
+  await page.fill('#f-TemporaryLockDuration', '2')
+  await page.selectOption('select[name="TemporaryLockDuration.unit"]', 'hours')
+  await picture(page, 'settings')
+  await page.keyboard.press('Control+s')
+  await page.waitForURL(/done=saved/)
+  hold('a length of time in words', (await page.textContent('#f-TemporaryLockDuration-hint')).includes('Changed. Default: 5 minutes'))
+  hold('the settings, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
+  await page.click('.note form button')
+  await page.waitForFunction(() => document.querySelector('#f-TemporaryLockDuration')?.value === '5')
+  hold('taken back', !(await page.textContent('#f-TemporaryLockDuration-hint')).includes('Changed'))
+  hold('no page complains of apps and settings', complaints.length === 0, complaints.join('; '))
+  await context.close()
+}
+
+/** Many rows are chosen by keys, told in numbers, changed at once, and put back. */
+async function manyAtOnce(browser, state) {
+  const { context, page, complaints } = await opened(browser, {}, state)
+  await page.goto(`${base}/console/store/default/User`)
+  for (const key of ['j', 'j', 'x', 'j', 'j', 'j', 'Shift+X']) await page.keyboard.press(key)
+  hold('X and Shift X choose a range', (await page.locator('tbody .pick :checked').count()) === 4)
+  await page.click('button[value=deactivate]')
+  await page.waitForURL('**/User/batch')
+  hold('numbers come first', (await page.textContent('h1')).includes('4'))
+  await page.click('.finish button.main')
+  await page.waitForURL(/done=done/)
+  await page.goto(`${page.url().split('?')[0]}?view=inactive`)
+  hold('done at once', (await page.locator('tbody tr').count()) === 4)
+  await page.locator('tbody .pick input').first().check()
+  await page.locator('input[name=all]').check()
+  await page.click('button[value=activate]')
+  await page.waitForURL('**/User/batch')
+  await page.click('.finish button.main')
+  await page.waitForURL(/done=done/)
+  hold('all that match, back again', (await page.locator('tbody tr').count()) === 0)
+  hold('no page complains of many', complaints.length === 0, complaints.join('; '))
+  await context.close()
+}
+
+/** Members by names, the tree step by step, and a circle that is refused with its way. */
+async function groupsWithin(browser, state) {
+  const { context, page, complaints } = await opened(browser, {}, state)
+  const groups = '/api/userstore/v2/default/administration/Group'
+  const [outer, middle, inner] = await call('POST', `${groups}/batch`, ['Everybody', 'Makers', 'Coders'].map((name) => ({ name })), 200)
+  await call('POST', `${groups}/${outer.id}/membergroups`, { relatedIds: [middle.id] }, 202)
+  await call('POST', `${groups}/${middle.id}/membergroups`, { relatedIds: [inner.id] }, 202)
+  await page.goto(`${base}/console/store/default/Group/${outer.id}`)
+  await page.click('.acts a[href$="/members"]')
+  await page.fill('#f-names', 'ada\nAlan Turing <alan@example.com>\nnobody\nADA')
+  await page.click('.bar .main')
+  const told = await page.textContent('.plainly')
+  hold('names are told before', told.includes('2 to be added: Ada Lovelace, Alan Turing') && told.includes('1 unknown: nobody'), told)
+  await page.click('.finish .main')
+  await page.waitForURL(/memberOfGroups/)
+  hold('members by names', (await page.locator('tbody tr').count()) === 2)
+  await page.goto(`${base}/console/store/default/Group/${outer.id}/tree`)
+  await page.click('#down-0 > .button')
+  await page.waitForSelector('#down-0-0')
+  hold('the tree, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
+  await picture(page, 'tree')
+  await page.goto(`${base}/console/store/default/Group/${inner.id}/relation/memberGroups`)
+  await page.fill('[role=combobox]#f-id', 'Everybody')
+  await page.locator('[role=option]').first().click()
+  await page.click('.joined .main')
+  await page.waitForSelector('.plainly li')
+  hold('a circle with its way', (await page.textContent('.plainly')).includes('Coders is in Makers'))
+  hold('no page complains of groups', complaints.length === 0, complaints.join('; '))
+  await context.close()
+}
+
+/** Ten thousand people from a file: three wrong cells are found, mended, and all imported at once. */
+async function importPeople(browser, state) {
+  const { context, page, complaints } = await opened(browser, {}, state)
+  const wrong = { 17: 'no address', 5000: 'none', 9999: '@' }
+  const file = (mended) => {
+    const rows = Array.from({ length: 10000 }, (_, i) => `crew${i};Crew;Number ${i};${(!mended && wrong[i]) || `crew${i}@example.com`}`)
+    return { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(`Anmeldename;Vorname;Nachname;E-Mail\n${rows.join('\n')}\n`) }
+  }
+  await page.goto(`${base}/console/store/default/User`)
+  await page.click('.acts a[href$="/User/import"]')
+  await page.setInputFiles('#f-file', file(false))
+  await page.waitForFunction(() => document.querySelector('#f-text').value.includes('crew9999'))
+  await page.click('[data-check]')
+  await page.waitForSelector('.sheet tbody tr')
+  const lines = await page.locator('.sheet tbody th').allTextContents()
+  hold('three wrong cells of ten thousand people', lines.map((line) => line.match(/\d+/)[0]).join() === '19,5002,10001', lines.join())
+  hold('what was found, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
+  await picture(page, 'import')
+  await page.setInputFiles('#f-file', file(true))
+  await page.waitForFunction(() => !document.querySelector('#f-text').value.includes('no address'))
+  await page.click('[data-check]')
+  await page.click('button[name=sure]')
+  await page.waitForURL(/done=imported/, { timeout: 120000 })
+  await page.goto(`${base}/console/store/default/User?q=crew9999`)
+  hold('imported', (await page.locator('tbody tr').count()) === 1)
+  hold('no page complains of the import', complaints.length === 0, complaints.join('; '))
   await context.close()
 }
 
@@ -142,36 +249,6 @@ async function withoutScript(browser, state) {
   await context.close()
 }
 
-/** Every page that links lead to, in each look. */
-async function everyPage(browser, state) {
-  const first = await opened(browser, {}, state)
-  await first.page.goto(`${base}/console`)
-  const links = await first.page.locator('nav.side a[href^="/console"]').evaluateAll((all) => all.map((one) => one.getAttribute('href')))
-  const items = []
-  for (const link of links) {
-    await first.page.goto(base + link)
-    const row = first.page.locator('tbody th a').first()
-    if (await row.count()) items.push(await row.getAttribute('href'))
-  }
-  await first.context.close()
-  const paths = [...new Set([...links, ...items, ...MORE])].filter((path) => !path.includes('#'))
-  hold(`${paths.length} pages are there`, paths.length > 30)
-  for (const look of LOOKS) {
-    const { context, page, complaints } = await opened(browser, look, state)
-    await prefer(page, look)
-    const wrong = []
-    for (const path of paths) {
-      await page.goto(base + path)
-      const found = [...(await page.evaluate(faults)), ...(look.script ? await violations(page) : [])]
-      if (found.length > 0) wrong.push(`${path}: ${found.join('; ')}`)
-    }
-    const how = `${look.lang}, ${look.theme}, ${look.width}, ${look.script ? 'with' : 'without'} script`
-    hold(`${paths.length} pages: ${how}`, wrong.length === 0, wrong.join('\n        '))
-    hold(`no page complains: ${how}`, complaints.length === 0, complaints.slice(0, 5).join('; '))
-    await context.close()
-  }
-}
-
 /** Chooses how pages look, by the form that everybody has. */
 async function prefer(page, { lang, theme }) {
   await page.goto(`${base}/console`)
@@ -187,8 +264,15 @@ try {
   await setOptions({ PasskeyEnrolment: 'Off' })
   const state = await firstAdministrator(browser)
   await helpDesk(browser, state)
+  await appsAndSettings(browser, state)
+  await manyAtOnce(browser, state)
+  await groupsWithin(browser, state)
   await withoutScript(browser, state)
-  await everyPage(browser, state)
+  await keyboard((how) => opened(browser, how, state), prefer)
+  await trail((how) => opened(browser, how, state))
+  await oneself((how) => opened(browser, how, state))
+  await everyPage((how) => opened(browser, how, state), prefer, await records())
+  await importPeople(browser, state)
 } finally {
   await browser.close()
 }

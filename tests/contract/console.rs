@@ -1,11 +1,37 @@
 //! The console, as a browser without script sees it.
 
+mod budget;
 mod care;
+mod certificate;
+mod deleted;
+mod deliveries;
+mod file;
+mod grant;
+mod groups;
+mod health;
+mod import;
+mod listen;
+mod many;
+mod oneself;
+mod order;
+mod overview;
+mod owned;
 mod pattern;
 mod proof;
+mod readiness;
+mod recovery;
+mod register;
+mod replacement;
 mod rights;
+mod rotation;
+mod safety;
 mod session;
+mod settings;
 mod setup;
+mod trail;
+mod tree;
+mod trial;
+mod welcome;
 
 use chancery_testkit::World;
 use serde_json::{Value, json};
@@ -78,8 +104,12 @@ async fn post(
 
 /// A value of a hidden field, with its characters as they are.
 fn hidden(page: &Page, name: &str) -> String {
-    let told = page.field(name);
+    unescaped(&page.field(name))
+}
+
+/// What is written in a page, as it is meant.
+fn unescaped(told: &str) -> String {
     let known =
         [("&quot;", "\""), ("&#34;", "\""), ("&#x27;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
-    known.iter().fold(told, |text, (written, meant)| text.replace(written, meant))
+    known.iter().fold(told.to_owned(), |text, (written, meant)| text.replace(written, meant))
 }

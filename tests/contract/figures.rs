@@ -8,9 +8,11 @@ use chancery_store::{Error, Figure, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 
 /// What grows with people, their history or what is to be done: it is looked at up to a bound.
-const BOUNDED: [&str; 4] = ["audit_pending", "identity_revocation", "logout_delivery", "mail_message"];
+const BOUNDED: [&str; 5] =
+    ["event_delivery", "event_pending", "identity_revocation", "logout_delivery", "mail_message"];
 /// What there are as many of as stores, certificates and sources of metadata: it may be read whole.
-const SMALL: [&str; 4] = ["audit_tree", "cert_store", "passkey_trust", "passkey_trust_refresh"];
+const SMALL: [&str; 5] =
+    ["audit_tree", "cert_store", "event_trail", "passkey_trust", "passkey_trust_refresh"];
 
 /// The lines of the plan of a statement. On PostgreSQL as if the tables were large.
 async fn plan(world: &World, text: String) -> Vec<String> {
@@ -98,12 +100,13 @@ on_both_engines! {
 
     /// Section 13: what waits is counted up to 10,000.
     async fn what_waits_is_counted_up_to_a_bound(world: World) {
-        // entries of trees that nobody asks for, so that they go on waiting
+        // their trail's first position is taken, so that they go on waiting
         let many = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 10050) \
-                    INSERT INTO audit_pending (entry, store) SELECT -number, ?1 FROM numbers";
-        world.sql(vec![(many, vec![Value::Int(-1)])]).await;
+                    INSERT INTO event_pending (event, trail) SELECT -number, ?1 FROM numbers";
+        let taken = "INSERT INTO event_place (trail, position, event) VALUES (?1, 1, 0)";
+        world.sql(vec![(taken, vec![Value::Int(-9)]), (many, vec![Value::Int(-9)])]).await;
         let metrics = world.admin.get("/metrics").await.is(200);
         let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
-        assert!(text.lines().any(|line| line == "chancery_audit_unlogged 10000"), "{text}");
+        assert!(text.lines().any(|line| line == "chancery_events_unplaced 10000"), "{text}");
     }
 }

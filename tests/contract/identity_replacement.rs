@@ -193,7 +193,7 @@ on_both_engines! {
         assert_eq!(events(&world, &made).await, kinds);
         assert_eq!(events(&world, &json!({ "id": made["replacementIdentityId"] })).await, ["created", "updated"]);
         assert_eq!(events(&world, &json!({ "id": old["id"] })).await, ["created", "updated"]);
-        assert_eq!(events(&world, &user).await, ["created", "updated"]);
+        assert_eq!(events(&world, &user).await, ["created", "updated", "moved"]);
         let of_person = world.all("CustomAuditTrail?filter=area%20eq%20%22IdentityReplacement%22").await;
         assert_eq!(each(&of_person, "action"), ["Added", "Modified", "Modified", "Modified", "Modified"]);
         let own = |entry: &Value| (entry["primaryKey"].clone(), entry["person"].clone());

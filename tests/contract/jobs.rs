@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Job, Leases, MailSettings, jobs, prune_piece, purge_due, supervise};
+use chancery::{Job, Leases, MailSettings, append_pending, jobs, prune_piece, purge_due, supervise};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, on_panic};
 use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
@@ -48,7 +48,7 @@ on_both_engines! { [with_metadata]
     /// Point 6: the jobs are a list, and each tells when it last succeeded; one that fails does not.
     async fn each_job_tells_when_it_last_succeeded(world: World) {
         let names: BTreeSet<_> = jobs_by(&world, now).iter().map(|job| job.name).collect();
-        let all = ["certify", "count", "mail", "prune", "purge", "refresh", "revoke", "sign-out", "tree"];
+        let all = ["certify", "count", "delivering", "growing", "listening", "mail", "placing", "prune", "purge", "refresh", "revoke", "sign-out", "uses"];
         assert_eq!(names, BTreeSet::from(all));
         // the server of this test has the leases, and rests for minutes
         let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };
@@ -83,6 +83,7 @@ on_both_engines! {
             let answers = number(&world.app.store, "SELECT count(*) FROM idempotent_answer").await;
             (events, answers, number(&world.app.store, "SELECT count(*) FROM user_account").await)
         };
+        append_pending(&world.app, now()).await.unwrap();
         let before = kept().await;
         assert!(before.0 > 0 && before.1 == 1 && before.2 == 2, "{before:?}");
         let jobs = jobs_by(&world, eight_days_ahead);

@@ -94,6 +94,38 @@ on_both_engines! {
         assert_eq!(list("memberOfGroups.id eq \"0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f\"".into(), "").await, json!([]));
     }
 
+    /// Pages of few members and of many are the same list, in either order, with what else is asked for.
+    async fn members_are_paged(world: World) {
+        let (few, mut ids) = members(&world).await;
+        ids.sort_unstable();
+        let more: Vec<Value> = (0..3_500).map(|number| json!({ "loginName": format!("v{number:05}") })).collect();
+        let more = world.admin.post(&world.path("/User/batch"), json!(more)).await.is(200).json();
+        let many = world.group("larger").await;
+        let mut all: Vec<String> = each(&more, "id").into_iter().chain(ids.iter().map(String::as_str)).map(str::to_owned).collect();
+        all.sort_unstable();
+        world.admin.put(&world.path(&format!("/Group/{}/users", id(&many))), json!({ "relatedIds": all })).await.expect(202);
+        for (group, ids) in [(&few, &ids), (&many, &all)] {
+            for order in ["ascending", "descending"] {
+                let filter = encode(&format!("memberOfGroups.id eq \"{}\" and loginName pr", id(group)));
+                let mut path = world.path(&format!("/User?filter={filter}&count=900&sortOrder={order}"));
+                let (mut found, mut pages) = (Vec::new(), 0);
+                loop {
+                    let answer = world.admin.get(&path).await.is(200);
+                    let rows = answer.json();
+                    assert_eq!(rows[0]["memberOfGroups"].as_array().unwrap().iter().filter(|one| one["id"] == group["id"]).count(), 1);
+                    found.extend(each(&rows, "id").into_iter().map(str::to_owned));
+                    pages += 1;
+                    let Some(link) = answer.header("link") else { break };
+                    path = link.split(['<', '>']).nth(1).unwrap().strip_prefix(&world.base).unwrap().to_owned();
+                }
+                if order == "descending" {
+                    found.reverse();
+                }
+                assert!(found == *ids && pages == ids.len().div_ceil(900), "{order}: {pages} pages, {} found", found.len());
+            }
+        }
+    }
+
     /// B9: its plan begins at the memberships on both engines, and walks no index of all users.
     async fn a_list_of_members_begins_at_the_memberships(world: World) {
         let (group, _) = members(&world).await;

@@ -211,6 +211,20 @@ on_both_engines! {
         let own = world.admin.get(&security(&world, &format!("/users/{}", id(&people[0])))).await.is(200).json();
         let of_others = reasons.iter().filter(|(_, users)| *users > 0).map(|(reason, _)| *reason).collect::<Vec<_>>();
         assert_eq!(own["readiness"]["blockingReasons"], json!(of_others));
+
+        // the people behind a number, and what another policy would make of it
+        assert_eq!((&counted["people"], &counted["requiredCredentialCount"]), (&json!(null), &json!(1)));
+        let asked = async |query: &str| world.admin.get(&security(&world, &format!("/readiness?{query}"))).await.is(200).json();
+        let named = |told: &Value| each(&told["people"], "loginName").into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(named(&asked("reason=Ready").await), ["u1"]);
+        let inactive = named(&asked("reason=UserInactive").await);
+        assert_eq!((inactive.len(), inactive[0].as_str(), inactive[1].as_str()), (100, "u0", "u3"));
+        assert_eq!(named(&asked("reason=UserLocked").await), <[String; 0]>::default());
+        let more = asked("requiredCredentialCount=3&reason=Ready").await;
+        assert_eq!((&more["ready"], &more["requiredCredentialCount"], named(&more).len()), (&json!(0), &json!(3), 0));
+        for wrong in ["reason=ready", "reason=", "requiredCredentialCount=-1"] {
+            world.admin.get(&security(&world, &format!("/readiness?{wrong}"))).await.problem(400, "invalid-request");
+        }
     }
 
     async fn ceremonies_begin_and_end_once(world: World) {

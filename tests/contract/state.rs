@@ -139,4 +139,41 @@ on_both_engines! {
         set(&world.admin, "IsDatabaseReadOnlyMode", "true").await;
         ada.post("state?dryRun=true", json!({ "isUserLocked": true })).await.problem(409, "conflict");
     }
+
+    /// Many at once, all or none: each as one by one, with entries and tokens; who is so already stays as it is.
+    async fn of_many_is_set_at_once(world: World) {
+        let people = [Person::named(&world, "ada").await, Person::named(&world, "bob").await, Person::named(&world, "eve").await];
+        let batch = world.path("/User/state/batch");
+        people[1].post("state", json!({ "isUserActive": false })).await.expect(200);
+        let before = (people[1].read().await, people[0].entries().await.len());
+        let wanted = |active: bool| json!(people.iter().map(|one| json!({ "id": one.id, "isUserActive": active })).collect::<Vec<_>>());
+        let done = world.admin.post(&batch, wanted(false)).await.is(200).json();
+        assert_eq!(crate::each(&done, "loginName"), ["ada", "bob", "eve"]);
+        assert!(done.as_array().unwrap().iter().all(|user| user["isUserActive"] == json!(false)));
+        assert_eq!(people[1].read().await, before.0, "who is so already stays as it is");
+        assert_eq!(people[0].entries().await.len(), before.1 + 1);
+        world.admin.post(&format!("{batch}?dryRun=true"), wanted(true)).await.expect(200);
+        assert_eq!(people[0].read().await["isUserActive"], json!(false), "a dry run sets nothing");
+        people[0].post("state", json!({ "isUserLocked": true, "isUserActive": true })).await.expect(200);
+        world.admin.post(&batch, json!([{ "id": people[0].id, "isUserLocked": false }])).await.expect(200);
+        assert_eq!(people[0].read().await["isUserLocked"], json!(false));
+    }
+
+    async fn of_many_is_refused_by_element(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        let batch = world.path("/User/state/batch");
+        let nobody = NOBODY.trim_start_matches("/User/");
+        let active = |id: &str| json!({ "id": id, "isUserActive": false });
+        let problem = world.admin.post(&batch, json!([active(&ada.id), active(nobody)])).await.problem(404, "not-found");
+        assert_eq!(crate::pointers(&problem), ["/1/id"]);
+        assert_eq!(ada.read().await["isUserActive"], json!(true), "all or none");
+        let stale = json!([{ "id": ada.id, "isUserLocked": true, "concurrencyToken": "old" }]);
+        let problem = world.admin.post(&batch, stale).await.problem(409, "concurrency-conflict");
+        assert_eq!(crate::pointers(&problem), ["/0/concurrencyToken"]);
+        let bodies = json!([active(&ada.id), active(&ada.id), { "id": nobody }, { "id": "x", "isUserLocked": true }, { "id": nobody, "isUserLocked": 1 }, { "isUserLocked": true }]);
+        assert_eq!(wrong(world.admin.post(&batch, bodies).await), ["/1/id", "/2", "/3/id", "/4/isUserLocked", "/5/id"]);
+        let many: Vec<_> = (0..10_001).map(|_| active(nobody)).collect();
+        world.admin.post(&batch, json!(many)).await.problem(413, "payload-too-large");
+        world.admin.post(&batch, json!({})).await.problem(400, "invalid-request");
+    }
 }

@@ -74,11 +74,13 @@ fn dependencies_point_downward() {
                 "signin",
                 "v1",
                 "web",
+                "webhook",
                 "console",
                 "server",
                 "testkit",
             ],
         ),
+        ("chancery-webhook", &["userstore", "management", "server"]),
         ("chancery-auth", &["signin", "web", "console", "server", "testkit"]),
         ("chancery-userstore", &["signin", "v1", "console", "server"]),
         ("chancery-management", &["signin", "v1", "console", "server"]),
@@ -196,6 +198,8 @@ fn shapes_are_whole() {
                     | (chancery_record::DefaultValue::Bool(_), Kind::Bool)
                     | (chancery_record::DefaultValue::Int(_), Kind::Int { .. })
                     | (chancery_record::DefaultValue::Text(_), Kind::Text(_) | Kind::Choice(_))
+                    | (chancery_record::DefaultValue::Text("[]"), Kind::Texts(_))
+                    | (chancery_record::DefaultValue::Text("{}"), Kind::Pairs(_))
             );
             assert!(fits, "{name}.{}: the default fits", field.column);
             let has_value = field.nullable

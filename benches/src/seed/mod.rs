@@ -12,6 +12,7 @@ use std::{
 };
 
 use rusqlite::Connection;
+pub use sqlite::fill;
 
 use crate::{
     cluster::{self, Cluster},

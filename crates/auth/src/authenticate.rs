@@ -17,6 +17,7 @@ use chancery_oauth::{
 use chancery_record::{Secret, Timestamp};
 use chancery_store::Store;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::{
     ClientCertificate, Issuer, OAuthError, TokenService,
@@ -71,12 +72,15 @@ pub async fn authenticate(
         && has_secret(Some(known.as_ref()), &proof, digest, now)
         && let Some(app) = refresh(store, (known.as_ref(), epoch), query.clone()).await?
     {
+        if let Some(secret) = known.secrets.first() {
+            token_service.uses.note(app.id, secret.id, now);
+        }
         return Ok(AuthenticatedClient { app, used: None, epoch });
     }
     let tenant = query.tenant;
     let (app, epoch) = find(store, &client, query, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
-    let mut used = None;
+    let (mut used, mut proven_by) = (None, None);
     let is_proven = match (&proof, &digest) {
         (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
         (Proof::Assertion(assertion), _) => {
@@ -85,15 +89,18 @@ pub async fn authenticate(
             let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
-                used = Some(ReplayId::new("assertion", &owner, &proven.jti, proven.expires_on));
+                let (assertion, credential) = proven;
+                used = Some(ReplayId::new("assertion", &owner, &assertion.jti, assertion.expires_on));
+                proven_by = *credential;
             }
             proven.is_some()
         }
         _ => match (&app, method, &request.certificate) {
             (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
-                timeout(FETCHING_TIME, has_certificate(token_service, app, certificate, now)).await
-                    == Ok(true)
+                let by = timeout(FETCHING_TIME, has_certificate(token_service, app, certificate, now));
+                proven_by = by.await.ok().flatten();
+                proven_by.is_some()
             }
             // each endpoint decides what a public client may do there
             (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
@@ -103,7 +110,12 @@ pub async fn authenticate(
     match app {
         Some(app) if is_proven & app.enabled => {
             if let Some(digest) = &digest {
+                let secret = app.secrets.iter().find(|kept| digest.matches(&kept.digest));
+                proven_by = secret.map(|kept| kept.id);
                 token_service.authenticated_clients.remember(&client, digest, tenant, (&app, epoch));
+            }
+            if let Some(credential) = proven_by {
+                token_service.uses.note(app.id, credential, now);
             }
             Ok(AuthenticatedClient { app, used, epoch })
         }
@@ -126,13 +138,14 @@ fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Time
     is_proven & by_method && !app.is_public
 }
 
+/// Checks an assertion; with it which of the client app's secrets or key sets it was signed by, where that is known.
 async fn check_assertion(
     token_service: &TokenService,
     app: Option<&ClientApp>,
     assertion: &str,
     (client, issuer): (&str, &Issuer),
     now: Timestamp,
-) -> Option<VerifiedAssertion> {
+) -> Option<(VerifiedAssertion, Option<Uuid>)> {
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);
@@ -152,10 +165,22 @@ async fn check_assertion(
         match app.configuration.method {
             Method::SecretJwt => {
                 let current = app.secrets.iter().filter(|secret| secret.is_current(now));
-                let secrets: Vec<Secret> =
-                    current.filter_map(|kept| kept.decrypted(&token_service.master)).collect();
+                let (ids, secrets): (Vec<Uuid>, Vec<Secret>) = current
+                    .filter_map(|kept| Some((kept.id, kept.decrypted(&token_service.master)?)))
+                    .unzip();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
-                    Ok(proven) => return Some(proven),
+                    Ok(proven) => {
+                        let is_by = |secret: &Secret| {
+                            verify_assertion(
+                                assertion,
+                                Keys::Secrets(std::slice::from_ref(secret)),
+                                &expected,
+                            )
+                            .is_ok()
+                        };
+                        let at = secrets.iter().position(is_by);
+                        return Some((proven, at.and_then(|at| ids.get(at).copied())));
+                    }
                     Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,
                 }
             }
@@ -164,7 +189,9 @@ async fn check_assertion(
                     for again in [false, true] {
                         let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
-                            Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
+                            Ok(proven) if serves(app, set, proven.algorithm) => {
+                                return Some((proven, Some(set.id)));
+                            }
                             Ok(_) => reached_the_signature = true,
                             Err(refusal) => reached_the_signature |= refusal.detail == REACHED_THE_SIGNATURE,
                         }
@@ -237,30 +264,30 @@ fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) ->
 }
 
 /// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of the client app's key
-/// sets.
+/// sets; which one.
 async fn has_certificate(
     token_service: &TokenService,
     app: &ClientApp,
     certificate: &ClientCertificate,
     now: Timestamp,
-) -> bool {
-    let Ok(facts) = facts_of(&certificate.der) else { return false };
+) -> Option<Uuid> {
+    let facts = facts_of(&certificate.der).ok()?;
     let key = PublicKey::from_spki(&facts.subject_public_key_info).ok();
     for set in &app.key_sets {
         if let Some(own) = &set.certificate {
             if *own == certificate.der && facts.valid_from <= now && now < facts.valid_to {
-                return true;
+                return Some(set.id);
             }
             continue;
         }
         for again in [false, true] {
             let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
             if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
-                return true;
+                return Some(set.id);
             }
         }
     }
-    false
+    None
 }
 
 /// Public keys of each kind whose private keys nobody has.

@@ -63,7 +63,8 @@ pub struct Configuration {
 /// A stored secret of a client app.
 #[derive(Clone)]
 pub struct StoredSecret {
-    id: Uuid,
+    /// The secret.
+    pub id: Uuid,
     /// The secret's keyed digest.
     pub digest: Vec<u8>,
     sealed: Option<String>,
@@ -100,6 +101,8 @@ impl StoredSecret {
 /// A key set that can be used now.
 #[derive(Clone)]
 pub struct KeySet {
+    /// The key set.
+    pub id: Uuid,
     /// A JWK set.
     pub jwks: Option<String>,
     /// The address of a JWK set.
@@ -253,7 +256,7 @@ const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_creden
     c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
 const SECRETS: &str = "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id";
-const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm \
+const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm, id \
     FROM client_app_key_set WHERE key_use = 'Signing' AND status IN ('Active', 'Retiring') AND client_app_id";
 const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id";
 /// The client app's tenants with their lifetimes of tokens; the caller sorts the issuing one first.
@@ -408,5 +411,6 @@ fn read_key_set(row: &Row<'_>, now: Timestamp) -> Result<Option<KeySet>, Error> 
         certificate: if row.is_null(5)? { None } else { Some(row.bytes(5)?.to_vec()) },
         kid: optional_text(row, 6)?,
         algorithm: optional_text(row, 7)?,
+        id: row.id(8)?,
     }))
 }

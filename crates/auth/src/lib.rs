@@ -19,6 +19,7 @@ mod rights;
 mod signer;
 mod signing_certificate;
 mod token_service;
+mod uses;
 
 pub use authenticate::{AuthenticatedClient, authenticate};
 pub use claims::{Audience, Claims, Confirmation};
@@ -35,6 +36,7 @@ pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
 pub use signer::ID_TOKEN;
 pub use token_service::{IdTokenHint, TokenService};
+pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};
 
 /// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

@@ -20,6 +20,7 @@ use crate::{
     remote_keys::RemoteKeys,
     signer::{ACCESS_TOKEN, UnverifiedToken, sign},
     signing_certificate::Certificates,
+    uses::CredentialUses,
 };
 
 /// The random bytes of a reference token.
@@ -41,6 +42,8 @@ pub struct TokenService {
     pub(crate) remote: RemoteKeys,
     /// Client apps that authenticated by a secret.
     pub(crate) authenticated_clients: AuthenticatedClients,
+    /// What proved client apps lately.
+    pub uses: CredentialUses,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
@@ -74,6 +77,7 @@ impl TokenService {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
             remote: RemoteKeys::new(policy),
             authenticated_clients: AuthenticatedClients::default(),
+            uses: CredentialUses::default(),
             tenants: ServingTenants::default(),
             certificates: RwLock::default(),
             keyring,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
+use crate::{MAX_CLAIMS, MAX_PATHS, MAX_STEPS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
 
 /// The bound that the claims exceed, before or after the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Exceeded {
     Total,
     /// More than [`MAX_PATHS`] rules that claims passed.
     Paths,
+    /// More than [`MAX_STEPS`] in an evaluation that is traced, or more than [`MAX_TOTAL_BYTES`] in them.
+    Steps,
     /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more matches in one
     /// text than a rule may.
     Rewriting(Uuid),
@@ -34,6 +36,12 @@ impl fmt::Display for Exceeded {
             Self::Total => write!(formatter, "the claims have more than {MAX_TOTAL_BYTES} bytes together"),
             Self::Paths => {
                 write!(formatter, "the claims pass more than {MAX_PATHS} rules, counted for each claim")
+            }
+            Self::Steps => {
+                write!(
+                    formatter,
+                    "the claims take too many steps, more than {MAX_STEPS} or with much text: trace fewer"
+                )
             }
             Self::Rewriting(rule) => {
                 write!(formatter, "the rule {rule} would make a claim longer than {MAX_TEXT_BYTES} bytes")?;

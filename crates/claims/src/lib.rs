@@ -57,6 +57,7 @@ mod reading;
 mod remembered;
 mod rule;
 mod rule_set;
+mod trace;
 
 pub use choices::{Destination, Disclosure, InputSource, RuleType, Source, Target};
 pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
@@ -65,6 +66,7 @@ pub use pattern::{GoOn, MAX_PATTERN_CHARACTERS, Overflow, Pattern};
 pub use remembered::RuleSets;
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
 pub use rule_set::{Fault, RuleSet, RuleSetError};
+pub use trace::{Effect, MAX_STEPS, Step};
 
 /// The most claims, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;

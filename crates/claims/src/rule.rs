@@ -213,6 +213,15 @@ impl CompiledRule {
             && is_found(&self.evaluated_value, &claim.value)?)
     }
 
+    /// Whether the rule is why a claim goes no further, where no rule of its group forwards it.
+    pub(crate) fn can_hold_back(&self, matched: bool) -> bool {
+        match self.rule_type {
+            RuleType::Add => false,
+            RuleType::Remove => matched,
+            RuleType::Filter | RuleType::Transform => true,
+        }
+    }
+
     /// Whether the rule needs no matching claim.
     pub(crate) const fn is_unconditional(&self) -> bool {
         self.evaluated_type.is_empty() && self.evaluated_value.is_empty()

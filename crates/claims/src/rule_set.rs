@@ -9,6 +9,7 @@ use crate::{
     pattern::GoOn,
     pool::{Disposition, Pool},
     rule::{CompiledRule, ParsedPatterns},
+    trace::{Effect, Step, Trace},
 };
 
 /// The greatest weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search:
@@ -75,6 +76,22 @@ impl RuleSet {
     /// Runs the claims through the rules, as long as `go_on` says that there is time. It is called before
     /// each search; the work of one search is bounded.
     pub fn evaluate(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
+        self.run_all(claims, &mut Trace::default(), go_on)
+    }
+
+    /// The same, with each step of each claim.
+    pub fn trace(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<(Outcome, Vec<Step>), Exceeded> {
+        let mut trace = Trace::of_all();
+        let outcome = self.run_all(claims, &mut trace, go_on)?;
+        Ok((outcome, trace.into_steps()))
+    }
+
+    /// The ids of the rules, in the order of running.
+    pub fn ids(&self) -> impl Iterator<Item = Uuid> {
+        self.rules.iter().map(|rule| rule.id)
+    }
+
+    fn run_all(&self, claims: &[Claim], trace: &mut Trace, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
         // bounds the input, even where most of the claims are equal
         if claims.len() > crate::MAX_CLAIMS {
             return Err(Exceeded::Claims);
@@ -86,7 +103,7 @@ impl RuleSet {
         let mut current = pool.into_claims();
         let mut first = 0;
         for group in self.rules.chunk_by(|one, next| one.priority == next.priority) {
-            current = run(first, group, &current, go_on)?;
+            current = run((first, group), &current, trace, go_on)?;
             first += group.len();
         }
         Ok(Outcome {
@@ -143,9 +160,9 @@ fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
 
 /// Runs one group; `first` is the index of its first rule in the set.
 fn run(
-    first: usize,
-    group: &[CompiledRule],
+    (first, group): (usize, &[CompiledRule]),
     claims: &[(Claim, Disposition)],
+    trace: &mut Trace,
     go_on: GoOn<'_>,
 ) -> Result<Vec<(Claim, Disposition)>, Exceeded> {
     let rules = || (first..).zip(group);
@@ -165,7 +182,8 @@ fn run(
         }
         let removed = looking.iter().any(|(_, rule, matched)| *matched && rule.rule_type == RuleType::Remove);
         let mut decided = false;
-        for (index, rule, matched) in looking {
+        let mut is_forwarded = false;
+        for &(index, rule, matched) in &looking {
             decided |= rule.rule_type != RuleType::Add;
             let passes = match rule.rule_type {
                 RuleType::Filter if matched => Some(claim.clone()),
@@ -178,8 +196,15 @@ fn run(
                 _ => None,
             };
             if let Some(passes) = passes {
+                is_forwarded = true;
+                trace.note_forwarded(rule, claim, &passes)?;
                 forwarded.put(passes, disposition.through(index, rule))?;
             }
+        }
+        let holding =
+            looking.iter().filter(|(_, rule, matched)| !is_forwarded && rule.can_hold_back(*matched));
+        for (_, rule, _) in holding {
+            trace.note(rule, claim, Effect::Dropped)?;
         }
         if !decided {
             forwarded.put(claim.clone(), disposition.clone())?;
@@ -189,6 +214,7 @@ fn run(
         if let Some(claim) = rule.addition()
             && (rule.is_unconditional() || reasons.contains(&index))
         {
+            trace.note(rule, &claim, Effect::Added)?;
             forwarded.put(claim, Disposition::fresh().through(index, rule))?;
         }
     }

@@ -5,8 +5,8 @@ use std::{cell::Cell, slice::from_ref};
 use uuid::Uuid;
 
 use crate::{
-    Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, Member, OutClaim,
-    Outcome, Rule, RuleSet, RuleSetError, RuleType, Source, Target,
+    Claim, Destination, Disclosure, Effect, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, Member,
+    OutClaim, Outcome, Rule, RuleSet, RuleSetError, RuleType, Source, Target,
 };
 
 /// A rule as it is created with nothing but its type.
@@ -352,4 +352,54 @@ fn groups_weigh() {
     let transform = Rule { type_transformation_rule: groups, ..rule(1, RuleType::Transform) };
     let wrong = transform.weigh().unwrap_err();
     assert_eq!(wrong[0].0, Member::TypeTransformationRule);
+}
+
+/// The steps of claims: `rule type=value effect`.
+fn steps(rules: &[Rule], claims: &[Claim]) -> Vec<String> {
+    let (_, steps) = RuleSet::new(rules, &|| true).unwrap().trace(claims, &|| true).unwrap();
+    let told = steps.into_iter().map(|step| {
+        let effect = match step.effect {
+            Effect::Passed => "passed".to_owned(),
+            Effect::Changed(claim) => format!("{}={}", claim.claim_type, claim.value),
+            Effect::Dropped => "dropped".to_owned(),
+            Effect::Added => "added".to_owned(),
+        };
+        format!("{} {} {effect}", step.rule.as_u128(), step.claim.claim_type)
+    });
+    told.collect()
+}
+
+#[test]
+fn each_step_is_told_where_it_is_asked_for() {
+    let shout = Rule {
+        priority: 1,
+        type_transformation_replacement: "ROLE".to_owned(),
+        ..matching(2, RuleType::Transform, "^role$")
+    };
+    let rules =
+        [matching(1, RuleType::Remove, "^email$"), shout, Rule { priority: 2, ..adding(3, "new", "x") }];
+    let told = ["1 email dropped", "1 email dropped", "1 role passed", "2 role ROLE=countess", "3 new added"];
+    assert_eq!(steps(&rules, &ada()), told);
+    assert_eq!(steps(&[], &ada()), <[&str; 0]>::default());
+}
+
+/// A claim that one rule of a group forwards was not dropped by another.
+#[test]
+fn rules_that_hold_a_claim_back_are_told_where_none_forwards_it() {
+    let group = [matching(1, RuleType::Filter, "^role$"), matching(2, RuleType::Filter, "^email$")];
+    let told = ["2 email passed", "2 email passed", "1 role passed"];
+    assert_eq!(steps(&group, &ada()), told);
+    let group = [matching(1, RuleType::Filter, "^role$"), matching(2, RuleType::Remove, "^role|email$")];
+    let told = ["1 email dropped", "2 email dropped", "1 email dropped", "2 email dropped", "1 role passed"];
+    assert_eq!(steps(&group, &ada()), told);
+}
+
+#[test]
+fn steps_have_a_bound() {
+    let claims: Vec<Claim> =
+        (0..=crate::MAX_STEPS / 2).map(|number| claim("role", &number.to_string())).collect();
+    let rules = [rule(1, RuleType::Filter), Rule { priority: 1, ..rule(2, RuleType::Filter) }];
+    let set = RuleSet::new(&rules, &|| true).unwrap();
+    assert_eq!(set.trace(&claims, &|| true), Err(Exceeded::Steps));
+    assert!(set.evaluate(&claims, &|| true).is_ok());
 }

@@ -19,16 +19,16 @@ document.body.append(loading);
 // Null when another fetch for the same purpose began, or when it was refused.
 const running = new Map();
 const read = async (answer) => new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-async function fetched(address, purpose, parse = read) {
+async function fetched(address, purpose, parse = read, how = {}) {
   running.get(purpose)?.abort();
   const control = new AbortController();
   running.set(purpose, control);
   loading.classList.add("on");
   try {
-    const answer = await fetch(address, { signal: control.signal });
+    const answer = await fetch(address, { ...how, signal: control.signal });
     // Whoever was signed out meanwhile gets the page that says so.
     if (answer.redirected && new URL(answer.url).pathname !== new URL(address, location.href).pathname) location.assign(answer.url);
-    return answer.ok ? await parse(answer) : null;
+    return answer.ok || (how.body && [400, 409].includes(answer.status)) ? await parse(answer) : null;
   } catch {
     return null;
   } finally {
@@ -41,9 +41,10 @@ const later = (work, pause = 130) => {
   return (...given) => { clearTimeout(timer); timer = setTimeout(work, pause, ...given); };
 };
 
-// Times: the page says them in UTC; here they become relative, or the browser's own zone, with the moment in full on hover.
-const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
-const full = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" });
+// Times: the page says them in UTC; here they become relative, or in the zone that was chosen, else the browser's own, with the moment in full on hover.
+const timeZone = document.documentElement.dataset.zone;
+const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short", timeZone });
+const full = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long", timeZone });
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
 function tell(root) {
   for (const time of all("time[datetime]", root)) {
@@ -184,6 +185,21 @@ if (form) {
   addEventListener("beforeunload", (event) => { if (!leaving && edited().length) event.preventDefault(); });
   addEventListener("pageshow", () => { leaving = false; count(); });
 }
+// What is new is judged while it is filled in: a name that is taken is told before anything is sent.
+if (form?.matches("[data-check]")) form.addEventListener("change", later(async () => {
+  const body = new URLSearchParams(new FormData(form));
+  body.set("check", "true");
+  const page = await fetched(form.action, form, read, { method: "POST", body });
+  for (const field of page ? edited().filter((known) => known.id) : []) {
+    const place = field.closest(".field"), other = page.getElementById(field.id), wrong = other && one(".wrong", other.closest(".field"));
+    one(".wrong", place)?.remove();
+    if (wrong) place.append(document.adoptNode(wrong));
+    for (const name of ["aria-invalid", "aria-describedby"]) {
+      const told = other?.getAttribute(name);
+      if (told) field.setAttribute(name, told); else field.removeAttribute(name);
+    }
+  }
+}, 50));
 (one(".problems") ?? one(".alone .field :is(input, select)"))?.focus();
 
 // A reference looks for rows, and posts the id of the one chosen.
@@ -317,7 +333,7 @@ if (note) {
 /* Keys */
 
 let lead = 0;
-const places = { u: "/User", a: "/ClientApp", t: "/AuditTrail" };
+const places = { u: "/User", a: "/ClientApp", t: "/CustomAuditTrail" };
 document.addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase(), held = event.ctrlKey || event.metaKey;
   if (held && !event.shiftKey && !event.altKey && key === "k") { event.preventDefault(); find(); return; }
@@ -342,7 +358,7 @@ document.addEventListener("keydown", (event) => {
   const acts = {
     "/": () => { const box = one(".search input[type=search]"); if (box) box.select(); else find(); },
     j: () => step(1), k: () => step(-1),
-    x: () => (document.activeElement?.closest("#list tr") ?? at)?.querySelector(".pick input")?.click(),
+    x: () => (document.activeElement?.closest("#list tr") ?? at)?.querySelector(".pick input")?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey: event.shiftKey })),
     n: () => one("[data-new][href]")?.click(),
     g: () => { lead = event.timeStamp; },
     "?": () => keys?.showModal(),

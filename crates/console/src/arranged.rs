@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{
     directory::{self, Resource},
-    fields::{Cell, Tag, cell, plain},
-    pages::reference::Names,
+    fields::{Cell, Tag, cell, plain, readable},
+    pages::{history, reference::Names},
     visit::{hue, initials},
     words::{Words, raised},
 };
@@ -25,6 +25,28 @@ pub fn columns(resource: &str) -> Option<&'static [Column]> {
             ("col_groups", groups),
             ("col_status", status),
         ]),
+        "CertStore" => Some(&[
+            ("col_name", cert_name),
+            ("col_serves", cert_serves),
+            ("col_ends", cert_ends),
+            ("col_status", cert_status),
+        ]),
+        "ClaimRule" => Some(&[
+            ("col_name", rule_name),
+            ("col_priority", rule_priority),
+            ("col_does", rule_type),
+            ("col_matches", rule_matches),
+            ("col_where", rule_level),
+            ("col_status", rule_status),
+        ]),
+        "ApplicationUser" => Some(&[("col_name", user_name), ("col_email", address)]),
+        "IdentityReplacement" => Some(&[
+            ("col_who", replaced),
+            ("col_status", replacement_status),
+            ("col_approvals", approvals),
+            ("col_asked", asked),
+            ("col_expires", expires),
+        ]),
         "RoleAssignment" => Some(&[("col_role", role), ("col_who", principal), ("col_where", place)]),
         "CustomAuditTrail" => Some(&[("col_change", change), ("col_who", who), ("col_when", when)]),
         _ => None,
@@ -36,8 +58,18 @@ pub fn title(resource: &str, row: &Value) -> Option<String> {
     match resource {
         "User" | "ApplicationUser" => Some(full_name(row)),
         "CustomAuditTrail" => Some(format!("{} {}", member(row, "area"), member(row, "primaryKey"))),
+        "RoleAssignment" => Some(member(row, "roleType")),
         _ => None,
     }
+}
+
+/// What the page of one row is called where that takes words, or names of others.
+pub fn heading(resource: &str, row: &Value, (words, names): Told<'_>) -> Option<String> {
+    if resource != "RoleAssignment" {
+        return None;
+    }
+    let who = named(row, "principalId", names).map_or_else(String::new, |cell| cell.text);
+    Some(format!("{}: {who}", words.choice(&member(row, "roleType"))))
 }
 
 /// The state of one row in a word, for its page.
@@ -46,11 +78,18 @@ pub fn badge(resource: &str, row: &Value, words: &Words) -> Value {
         let cell = status(row, (words, &Names::new()));
         return json!({ "text": cell.text, "tone": cell.tone });
     }
+    if resource == "IdentityReplacement" {
+        let cell = replacement_status(row, (words, &Names::new()));
+        return json!({ "text": cell.text, "tone": cell.tone });
+    }
     Value::Null
 }
 
 /// What tells rows of the same name apart.
 pub fn sub(resource: &str, row: &Value) -> Option<String> {
+    if resource == "ApplicationUser" {
+        return Some(member(row, "emailAddress"));
+    }
     if resource != "User" {
         return None;
     }
@@ -89,6 +128,10 @@ pub fn sections(resource: &str) -> &'static [(&'static str, &'static [&'static s
                 ],
             ),
         ],
+        "IdentityReplacement" => &[(
+            "section_general",
+            &["platformUserId", "replacementIdpInstanceId", "replacementUniqueUserId", "reason"],
+        )],
         _ => &[],
     }
 }
@@ -111,14 +154,50 @@ pub fn first_acts(resource: &str) -> &'static [&'static str] {
 pub fn views(resource: &str) -> &'static [(&'static str, &'static str)] {
     match resource {
         "User" => &[("locked", "isUserLocked eq true"), ("inactive", "isUserActive eq false")],
+        "IdentityReplacement" => &[
+            ("open", "(status eq \"PendingApproval\" or status eq \"Approved\")"),
+            ("ending", "(status eq \"Executed\" or status eq \"RevocationFailed\")"),
+        ],
         _ => &[],
     }
+}
+
+/// The order of a list, where it is not that of its keys: the field, and the direction.
+pub fn order(resource: &str) -> Option<(&'static str, &'static str)> {
+    match resource {
+        // what ends first
+        "CertStore" => Some(("validTo", "ascending")),
+        // the order in which they run
+        "ClaimRule" => Some(("priority", "ascending")),
+        _ => None,
+    }
+}
+
+/// The fields by which a list can be sorted, each below the column of this label: an index serves them, however many rows
+/// there are.
+pub fn sorted(resource: &str) -> &'static [(&'static str, &'static str)] {
+    match resource {
+        "User" | "ApplicationUser" => &[("col_name", "lastName"), ("col_email", "emailAddress")],
+        "Group" | "Customer" | "ClientApp" => &[("name", "name")],
+        _ => &[],
+    }
+}
+
+/// What a list says where it is empty: the key of the text.
+pub fn empty(resource: &str) -> Option<&'static str> {
+    (resource == "CertStore").then_some("cert_none")
+}
+
+/// What a form can do besides saving: the operation, the key of the text, and the page that takes what was typed.
+pub fn form_act(resource: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    (resource == "ClaimRule").then_some(("EvaluateClaimRules", "try_it", "/console/ClaimRule/try"))
 }
 
 /// The fields by whose beginning a list is searched.
 pub fn searched(resource: &str) -> &'static [&'static str] {
     match resource {
         "User" => &["loginName", "emailAddress", "lastName", "firstName"],
+        "ApplicationUser" => &["emailAddress", "lastName", "firstName"],
         _ => &[],
     }
 }
@@ -134,16 +213,38 @@ pub fn named_by(resource: &str, wire: &str, row: &Value) -> Option<&'static Reso
     directory::find(name, false)
 }
 
+/// Whether a list shows what its rows are linked with.
+pub fn shows_sets(resource: &str) -> bool {
+    resource == "User"
+}
+
+/// The resource that ids name in fields of this name, wherever they are.
+pub fn referenced(wire: &str) -> Option<&'static Resource> {
+    let name = match wire {
+        "platformUserId" => "ApplicationUser",
+        "replacementIdpInstanceId" => "IdpInstance",
+        _ => return None,
+    };
+    directory::find(name, false)
+}
+
 /// Whether an arranged list shows the name of the row that this field names.
 pub fn shows_name(resource: &str, wire: &str) -> bool {
-    resource == "RoleAssignment" && (wire == "principalId" || wire.starts_with("applyTo"))
+    let is_target = wire.starts_with("applyTo");
+    match resource {
+        "RoleAssignment" => wire == "principalId" || is_target,
+        "CertStore" => is_target,
+        "IdentityReplacement" => wire == "platformUserId",
+        _ => false,
+    }
 }
 
 fn member(row: &Value, name: &str) -> String {
     plain(row.get(name).unwrap_or(&Value::Null))
 }
 
-fn full_name(row: &Value) -> String {
+/// The full name of a person, or what else the person is known by.
+pub fn full_name(row: &Value) -> String {
     let parts = [member(row, "firstName"), member(row, "lastName")];
     let full = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let others = ["loginName", "emailAddress", "id"].map(|name| member(row, name));
@@ -168,6 +269,11 @@ fn email(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("text", address).with_sub(words.page("not_confirmed")).toned("warn")
 }
 
+fn address(row: &Value, _: Told<'_>) -> Cell {
+    let address = member(row, "emailAddress");
+    if address.is_empty() { Cell::none() } else { Cell::of("text", address) }
+}
+
 /// The most groups that a row names.
 const MOST_TAGS: usize = 2;
 
@@ -183,7 +289,9 @@ fn groups(row: &Value, _: Told<'_>) -> Cell {
 
 fn status(row: &Value, (words, _): Told<'_>) -> Cell {
     let is = |name: &str| row[name] == json!(true);
-    let (key, tone) = if is("isUserLocked") {
+    let (key, tone) = if is("isDeleted") {
+        ("status_deleted", "off")
+    } else if is("isUserLocked") {
         ("status_locked", "bad")
     } else if !row["lockedUntil"].is_null() {
         ("status_locked_for_now", "warn")
@@ -197,21 +305,120 @@ fn status(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("badge", words.page(key)).toned(tone)
 }
 
-fn change(row: &Value, (words, _): Told<'_>) -> Cell {
+fn change(row: &Value, (words, names): Told<'_>) -> Cell {
     let (action, area) = (member(row, "action"), member(row, "area"));
     let text = format!("{}: {}", raised(&words.resource(&area)), words.choice(&action));
-    Cell::of("title", text).with_sub(member(row, "primaryKey"))
+    Cell::of("title", text).with_sub(history::item(row, names))
 }
 
-fn who(row: &Value, (words, _): Told<'_>) -> Cell {
-    let user = member(row, "user");
-    if user.is_empty() { Cell::of("text", words.page("the_server")) } else { Cell::of("code", user) }
+fn who(row: &Value, (words, names): Told<'_>) -> Cell {
+    Cell::of("text", history::told(row, names).unwrap_or_else(|| words.page("the_server").to_owned()))
 }
 
 fn when(row: &Value, (words, _): Told<'_>) -> Cell {
     let fields = chancery_userstore::audit_trail::AUDIT_TRAIL.fields;
     let field = fields.iter().find(|field| field.wire() == "timestamp");
     field.map_or_else(Cell::none, |field| cell(field, &row["timestamp"], words))
+}
+
+fn cert_name(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("title", member(row, "name")).with_sub(member(row, "subject"))
+}
+
+/// What a certificate is for, and whose.
+fn cert_serves(row: &Value, (words, names): Told<'_>) -> Cell {
+    let whose =
+        ["applyToTenantId", "applyToSubscriptionId"].into_iter().find_map(|wire| named(row, wire, names));
+    let whose = whose.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
+    Cell::of("text", words.choice(&member(row, "certType"))).with_sub(whose)
+}
+
+fn cert_ends(row: &Value, _: Told<'_>) -> Cell {
+    let end = member(row, "validTo");
+    Cell { iso: end.clone(), ..Cell::of("moment", readable(&end)) }
+}
+
+/// So long before its end a certificate is called to mind, in ms.
+pub const SOON_MS: i64 = 30 * 24 * 3_600_000;
+
+fn cert_status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let now = chancery_web::now();
+    let at = |wire: &str| row[wire].as_str().and_then(chancery_record::parse_timestamp);
+    let (key, tone) = match (at("validFrom"), at("validTo")) {
+        (_, Some(end)) if end <= now => ("cert_over", "bad"),
+        (Some(begin), _) if begin > now => ("cert_not_yet", "off"),
+        (_, Some(end)) if end <= now.plus(SOON_MS) => ("cert_soon", "warn"),
+        _ => ("cert_good", "good"),
+    };
+    Cell::of("badge", words.page(key)).toned(tone)
+}
+
+fn rule_name(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("title", member(row, "name"))
+}
+
+fn rule_priority(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("text", member(row, "priority"))
+}
+
+fn rule_type(row: &Value, (words, _): Told<'_>) -> Cell {
+    Cell::of("badge", words.choice(&member(row, "ruleType"))).toned("info")
+}
+
+/// The patterns that count: those of what the rule looks at.
+fn rule_matches(row: &Value, (words, _): Told<'_>) -> Cell {
+    let target = member(row, "filterTarget");
+    let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));
+    let patterns = [pattern("typeEvaluationRule", "Type"), pattern("valueEvaluationRule", "Value")];
+    let patterns: Vec<String> = patterns.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    if patterns.is_empty() {
+        return Cell::of("text", words.page("matches_all"));
+    }
+    Cell::of("code", patterns.join(" = "))
+}
+
+fn rule_level(row: &Value, (words, _): Told<'_>) -> Cell {
+    Cell::of("text", words.choice(&member(row, "ruleLevel")))
+}
+
+fn rule_status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let (key, tone) =
+        if row["isActive"] == json!(true) { ("status_active", "good") } else { ("status_inactive", "off") };
+    Cell::of("badge", words.page(key)).toned(tone)
+}
+
+fn replaced(row: &Value, (_, names): Told<'_>) -> Cell {
+    named(row, "platformUserId", names).unwrap_or_else(Cell::none).with_sub(member(row, "reason"))
+}
+
+fn replacement_status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let status = member(row, "status");
+    let tone = match status.as_str() {
+        "PendingApproval" | "Executed" => "warn",
+        "RevocationFailed" => "bad",
+        "Cancelled" | "Expired" => "off",
+        "Completed" => "good",
+        _ => "info",
+    };
+    Cell::of("badge", words.choice(&status)).toned(tone)
+}
+
+fn approvals(row: &Value, _: Told<'_>) -> Cell {
+    let there = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
+    Cell::of("text", format!("{there} / {}", member(row, "requiredApprovals")))
+}
+
+fn asked(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "requestedOn")
+}
+
+fn expires(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "expiresOn")
+}
+
+fn moment_of(row: &Value, wire: &str) -> Cell {
+    let moment = member(row, wire);
+    Cell { iso: moment.clone(), ..Cell::of("moment", readable(&moment)) }
 }
 
 fn role(row: &Value, (words, _): Told<'_>) -> Cell {
@@ -240,4 +447,26 @@ fn place(row: &Value, (words, names): Told<'_>) -> Cell {
 /// Whether an operation cannot be taken back by anybody: its page asks for the name.
 pub fn is_for_good(operation: &str) -> bool {
     operation == "EraseUser"
+}
+
+/// The member that the answer to a creation tells this once.
+pub fn told_once(resource: &str) -> Option<&'static str> {
+    match resource {
+        "ClientAppSecret" => Some("secret"),
+        "TemporaryAccessPass" => Some("value"),
+        _ => None,
+    }
+}
+
+/// What can be made for a row: the key of the text, the resource in the same user store, and the field that names the row.
+pub fn makes(resource: &str) -> &'static [(&'static str, &'static str, &'static str)] {
+    match resource {
+        "User" => &[("issue_pass", "TemporaryAccessPass", "userId")],
+        _ => &[],
+    }
+}
+
+/// Whether an operation is for who signs in, and for nobody who administers.
+pub fn is_for_sign_in(operation: &str) -> bool {
+    matches!(operation, "RedeemTemporaryAccessPass" | "StartPasskeyAuthentication")
 }

@@ -18,7 +18,7 @@ struct Asset {
     text: Option<CompressedText>,
 }
 
-static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
     let fonts = [
         font("sans", "sans.woff2", include_bytes!("../assets/sans.woff2")),
         font("sans_ext", "sans-ext.woff2", include_bytes!("../assets/sans-ext.woff2")),
@@ -36,7 +36,19 @@ static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
             "js",
             "console.js",
             "text/javascript; charset=utf-8",
-            include_str!("../assets/console.js").to_owned(),
+            without_comments(include_str!("../assets/console.js")),
+        ),
+        text(
+            "proof",
+            "proof.js",
+            "text/javascript; charset=utf-8",
+            include_str!("../assets/proof.js").to_owned(),
+        ),
+        text(
+            "import",
+            "import.js",
+            "text/javascript; charset=utf-8",
+            include_str!("../assets/import.js").to_owned(),
         ),
         text("icons", "icons.svg", "image/svg+xml", include_str!("../assets/icons.svg").to_owned()),
         sans,
@@ -44,6 +56,12 @@ static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
         serif,
     ]
 });
+
+/// A module without its comments, which are for who reads the source.
+fn without_comments(module: &str) -> String {
+    let lines = module.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
 
 fn text(name: &'static str, file: &'static str, content_type: &'static str, text: String) -> Asset {
     let file = named(file, text.as_bytes());

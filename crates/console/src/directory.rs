@@ -2,13 +2,14 @@
 
 use std::sync::LazyLock;
 
+use crate::arranged;
 use chancery_record::{Field, Kind, Sealing};
 use chancery_resource::{Action, Method, Op, Service, Shape};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// A resource as pages see it.
 pub struct Resource {
-    /// Its name in addresses, which is that of its paths.
+    /// Its name in addresses: that of its paths, or of what they name in another style.
     pub name: &'static str,
     /// Its shape.
     pub shape: &'static Shape,
@@ -26,7 +27,33 @@ pub struct Resource {
     pub patch: Option<&'static Op>,
     /// Deletes one.
     pub delete: Option<&'static Op>,
+    /// The operations on many of it at once.
+    pub batches: Vec<&'static Op>,
     /// All other operations about one of it, in the order of the interface.
+    pub others: Vec<&'static Op>,
+    /// The operations about all of it, besides listing and searching.
+    pub of_all: Vec<&'static Op>,
+    /// What one of it owns, which is found by its owner alone.
+    pub owned: Vec<Owned>,
+}
+
+/// What a row of a resource owns: entries of a kind, at a path below it.
+pub struct Owned {
+    /// Its name in addresses, which is that of its paths.
+    pub name: &'static str,
+    /// Its shape.
+    pub shape: &'static Shape,
+    /// Lists what a row owns.
+    pub list: Option<&'static Op>,
+    /// Reads one.
+    pub read: Option<&'static Op>,
+    /// Creates one.
+    pub create: Option<&'static Op>,
+    /// Changes one: some of its members, or all.
+    pub change: Option<&'static Op>,
+    /// Deletes one.
+    pub delete: Option<&'static Op>,
+    /// All other operations about one.
     pub others: Vec<&'static Op>,
 }
 
@@ -36,6 +63,9 @@ static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
     for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
         add(&mut all, service);
     }
+    for one in &mut all {
+        one.owned.retain(|owned| owned.list.is_some() && owned.create.or(owned.delete).is_some());
+    }
     all.retain(|one: &Resource| one.list.is_some());
     all
 });
@@ -44,10 +74,24 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
     let is_of_store = service.base.contains("{userstore}");
     for op in service.all() {
         let path = op.path.strip_prefix("/administration").unwrap_or(op.path);
+        let path = path.strip_prefix("/passkey-security").unwrap_or(path);
         let mut segments = path.trim_start_matches('/').split('/');
-        let Some(name) = segments.next().filter(|name| !name.contains('{')) else { continue };
+        let Some(path) = segments.next().filter(|name| !name.contains('{')) else { continue };
+        let name = if path.contains('-') { op.shape.name } else { path };
         let rest: Vec<&str> = segments.collect();
-        let at = all.iter().position(|one| one.name == name && one.is_of_store == is_of_store);
+        // a list below the name of its owner's resource is what the owner has
+        if let [owner, key, below @ ..] = rest.as_slice()
+            && key.starts_with('{')
+            && let Some(one) = all
+                .iter_mut()
+                .find(|one| one.name.eq_ignore_ascii_case(owner) && one.is_of_store == is_of_store)
+        {
+            let rest: Vec<&str> = [*key, name].into_iter().chain(below.iter().copied()).collect();
+            own(&mut one.owned, op, &rest);
+            continue;
+        }
+        let at =
+            all.iter().position(|one| one.name.eq_ignore_ascii_case(name) && one.is_of_store == is_of_store);
         let at = at.unwrap_or_else(|| {
             let shape = op.shape;
             all.push(Resource {
@@ -60,13 +104,19 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
                 create: None,
                 patch: None,
                 delete: None,
+                batches: Vec::new(),
                 others: Vec::new(),
+                of_all: Vec::new(),
+                owned: Vec::new(),
             });
             all.len() - 1
         });
         let Some(one) = all.get_mut(at) else { continue };
+        if own(&mut one.owned, op, &rest) {
+            continue;
+        }
         let place = match (op.method, rest.as_slice()) {
-            (Method::Get, []) => &mut one.list,
+            (Method::Get, []) if op.reply.is_list() => &mut one.list,
             (Method::Post, []) if matches!(op.action, Action::Create | Action::Custom(_)) => &mut one.create,
             (Method::Get, ["search"]) => &mut one.search,
             (Method::Get, [key]) if key.starts_with('{') => &mut one.read,
@@ -74,6 +124,14 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
             (Method::Delete, [key]) if key.starts_with('{') => &mut one.delete,
             (_, [key, ..]) if key.starts_with('{') => {
                 one.others.push(op);
+                continue;
+            }
+            (Method::Post, [.., last]) if *last != "batch" && !op.path.contains("{id}") => {
+                one.of_all.push(op);
+                continue;
+            }
+            (_, [.., "batch"]) => {
+                one.batches.push(op);
                 continue;
             }
             _ => continue,
@@ -85,9 +143,54 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
     }
 }
 
+/// Adds an operation to what rows own, if it is about that.
+fn own(all: &mut Vec<Owned>, op: &'static Op, rest: &[&'static str]) -> bool {
+    let Some((parent, [name, below @ ..])) = rest.split_first() else { return false };
+    let is_list = op.method == Method::Get && op.reply.is_list() && below.is_empty();
+    if !parent.starts_with('{') || matches!(op.action, Action::Relate(..)) {
+        return false;
+    }
+    let at = all.iter().position(|one| one.name == *name && std::ptr::eq(one.shape, op.shape));
+    let at = match at {
+        Some(at) => at,
+        None if is_list => {
+            let (list, read, create, change, delete) = (None, None, None, None, None);
+            all.push(Owned { name, shape: op.shape, list, read, create, change, delete, others: Vec::new() });
+            all.len() - 1
+        }
+        None => return false,
+    };
+    let Some(one) = all.get_mut(at) else { return false };
+    let is_key = below.first().is_some_and(|key| key.starts_with('{'));
+    let place = match (op.method, below.len()) {
+        (Method::Get, 0) => &mut one.list,
+        (Method::Post, 0) => &mut one.create,
+        (Method::Get, 1) if is_key => &mut one.read,
+        // what changes some members is the better one
+        (Method::Patch, 1) if is_key => {
+            one.change = Some(op);
+            return true;
+        }
+        (Method::Put, 1) if is_key => &mut one.change,
+        (Method::Delete, 1) if is_key => &mut one.delete,
+        (_, 2) if is_key => {
+            one.others.push(op);
+            return true;
+        }
+        _ => return true,
+    };
+    place.get_or_insert(op);
+    true
+}
+
 /// The resources.
 pub fn resources() -> &'static [Resource] {
     &RESOURCES
+}
+
+/// The operations of both services.
+pub fn operations() -> impl Iterator<Item = &'static Op> {
+    [&chancery_userstore::SERVICE, &chancery_management::SERVICE].into_iter().flat_map(Service::all)
 }
 
 /// The resource of this name, in user stores or beside them.
@@ -98,6 +201,11 @@ pub fn find(name: &str, is_of_store: bool) -> Option<&'static Resource> {
 /// The resource whose rows are of this shape.
 pub fn of_shape(shape: &Shape) -> Option<&'static Resource> {
     RESOURCES.iter().find(|one| std::ptr::eq(one.shape, shape))
+}
+
+/// The operation of this name, wherever its path is.
+pub fn operation(name: &str) -> Option<&'static Op> {
+    operations().find(|op| op.name == name)
 }
 
 impl Resource {
@@ -141,8 +249,11 @@ impl Resource {
 
     /// The resource that an id in this field names.
     pub fn referenced(&self, field: &Field) -> Option<&'static Resource> {
-        let parent = self.shape.parents.iter().find(|parent| parent.field.wire() == field.wire())?;
-        of_shape(parent.shape)
+        match self.shape.parents.iter().find(|parent| parent.field.wire() == field.wire()) {
+            Some(parent) => of_shape(parent.shape),
+            None if matches!(field.kind, Kind::Id) => arranged::referenced(field.wire()),
+            None => None,
+        }
     }
 }
 
@@ -158,7 +269,9 @@ fn rank(field: &Field) -> Option<usize> {
         Kind::Bool => 3,
         Kind::Int { .. } => 4,
         Kind::Time => 5,
-        Kind::Text(_) | Kind::Bytes(_) | Kind::Object(_) | Kind::Ids => return None,
+        Kind::Text(_) | Kind::Bytes(_) | Kind::Object(_) | Kind::Ids | Kind::Texts(_) | Kind::Pairs(_) => {
+            return None;
+        }
     })
 }
 
@@ -192,5 +305,107 @@ mod tests {
         assert_eq!(columns.first(), Some(&"name"));
         assert!(columns.len() > 2 && columns.len() <= 5, "{columns:?}");
         assert!(tenant.create.is_some() && tenant.patch.is_some() && tenant.delete.is_some());
+    }
+
+    /// What has no page, with the reason, or the page that serves in its place.
+    const EXCUSED: &[(&str, &str)] = &[
+        ("ChangePasswordPublic", "is for who signs in"),
+        ("ResetPasswordTokenResponsePublic", "is for who signs in"),
+        ("RedeemTemporaryAccessPass", "is for who signs in"),
+        ("StartPasskeyRegistration", "is of a browser and its authenticator: sign-in pages offer it"),
+        ("FinishPasskeyRegistration", "as above"),
+        ("StartPasskeyAuthentication", "as above"),
+        ("FinishPasskeyAuthentication", "as above"),
+        ("GetUserImage", "files cannot be sent by a form yet"),
+        ("SetUserImage", "as above"),
+        ("GetUserImageContent", "as above"),
+        ("CreateCustomAssetByExpander", "as above"),
+        ("ImportPasskeyTrust", "as above"),
+        ("GetUserByLoginName", "SearchUsers"),
+        ("GetAllGroupMembershipFromGroup", "the pages of groups"),
+        ("GetAllGroupMembershipFromUser", "the pages of groups"),
+        ("GetGroupMetadataByGroupIdEarlier", "GetGroupMetadataByGroupId"),
+        ("GetIdpTypeByName", "the list of types"),
+        ("GetOptionByTypeAndRefAndName", "the settings"),
+        ("GetOptionValueByTypeAndRefAndName", "the settings"),
+        ("GetOptionsByTypeAndRef", "the settings"),
+        ("GetCustomAssetMimeTypes", "files cannot be sent by a form yet"),
+        ("GetEvents", "is for programs"),
+        ("GetSignInEvents", "is for programs"),
+        ("StreamEvents", "is for programs"),
+        ("ReplayEventDeliveries", "is run by deliveries.rs"),
+        ("StreamSignInEvents", "is for programs"),
+        ("GetAuditTrailConsistencyProof", "is for who keeps checkpoints of their own"),
+        ("RefreshPasskeyTrust", "a job does it"),
+        ("GetPasskeyTrustStatus", "is for a page of health"),
+        ("GetIdentityReplacementQueue", "the list of replacements"),
+        ("SetUserStateBatch", "acts on many rows"),
+        ("GetOperations", "PasskeyReadiness"),
+        ("GetAuditTrailCheckpoint", "the entries' pages, by the browser"),
+        ("GetViewTemplateContent", "views begin as a template"),
+        ("GetViewTemplateNames", "as above"),
+    ];
+
+    /// No operation is out of reach: it has a page, or a reason.
+    #[test]
+    fn every_operation_has_a_page() {
+        use chancery_resource::{Action, Method};
+        let mut reached: Vec<&str> = EXCUSED.iter().map(|(name, _)| *name).collect();
+        for one in resources() {
+            let own = [one.list, one.search, one.read, one.create, one.patch, one.delete];
+            reached.extend(own.into_iter().flatten().map(|op| op.name));
+            let has_form =
+                |op: &&&chancery_resource::Op| crate::pages::act::has_form(op) && op.method != Method::Get;
+            reached.extend(one.others.iter().filter(has_form).map(|op| op.name));
+            let relates = |op: &&&chancery_resource::Op| matches!(op.action, Action::Relate(..));
+            reached.extend(one.others.iter().filter(relates).map(|op| op.name));
+            reached.extend(one.of_all.iter().filter(has_form).map(|op| op.name));
+            for owned in &one.owned {
+                let own = [owned.list, owned.read, owned.create, owned.change, owned.delete];
+                reached.extend(own.into_iter().flatten().map(|op| op.name));
+                reached.extend(owned.others.iter().map(|op| op.name));
+            }
+        }
+        // pages of their own name the operations that they run
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pages");
+        let mut pages = String::new();
+        let mut folders = vec![std::path::PathBuf::from(sources)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    pages.push_str(&std::fs::read_to_string(path).unwrap());
+                }
+            }
+        }
+        let mut missing = Vec::new();
+        for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
+            for op in service.all() {
+                // forms change some members; lists are filtered by what their paths name
+                let is_other_way =
+                    matches!(
+                        op.action,
+                        Action::Replace | Action::ReplaceBatch | Action::CreateBatch | Action::DeleteBatch
+                    ) || (op.method == Method::Get && op.reply.is_list() && op.path.matches('{').count() > 0);
+                if !is_other_way
+                    && !reached.contains(&op.name)
+                    && !pages.contains(&format!("\"{}\"", op.name))
+                {
+                    missing.push(op.name);
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:#?}");
+        let unknown: Vec<_> = EXCUSED
+            .iter()
+            .filter(|(name, _)| {
+                ![&chancery_userstore::SERVICE, &chancery_management::SERVICE]
+                    .iter()
+                    .any(|service| service.all().any(|op| op.name == *name))
+            })
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Fields as pages show them: cells of lists, controls of forms, and what a form sends.
 
-use chancery_record::{Column, Field, Kind, Sealing, format_timestamp, parse_timestamp};
+use chancery_record::{Column, Encoding, Field, Kind, Sealing, format_timestamp, parse_timestamp};
 use chancery_resource::settings::CATALOGUE;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -80,8 +80,15 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
             Cell::of("badge", words.choice(&text)).toned(tone(&text))
         }
         (Kind::Id, Value::String(id)) => Cell::of("code", id),
+        (Kind::Bytes(Encoding::Base64), Value::String(data)) => Cell::of("text", size_of(data)),
         (_, value) => Cell::of("text", plain(value)),
     }
+}
+
+/// How large a file is that is told as base64.
+fn size_of(data: &str) -> String {
+    let bytes = data.trim_end_matches('=').len() * 3 / 4;
+    if bytes < 10_240 { format!("{bytes} B") } else { format!("{} KB", bytes / 1024) }
 }
 
 /// A moment for people, in UTC.
@@ -115,6 +122,9 @@ pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
+        Value::Array(texts) if texts.iter().all(Value::is_string) => {
+            texts.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
 }
@@ -133,6 +143,12 @@ pub fn is_secret(field: &Field, row: &Value) -> bool {
     field.access.sealing == Sealing::Secret || is_typed_hidden || is_told_once
 }
 
+/// Whether a form begins without what a field holds, and leaves it as it is where nothing is filled in: what is secret, and
+/// files, which are long.
+pub fn is_kept(field: &Field, row: &Value) -> bool {
+    is_secret(field, row) || matches!(field.kind, Kind::Bytes(_))
+}
+
 /// What a field is in a form: the control's word of the templates.
 pub fn control(field: &Field, row: &Value) -> &'static str {
     if is_secret(field, row) {
@@ -148,11 +164,13 @@ pub fn control(field: &Field, row: &Value) -> &'static str {
         Kind::Id => "reference",
         Kind::Bytes(_) => "file",
         Kind::Object(_) | Kind::Ids => "code",
+        Kind::Texts(_) | Kind::Pairs(_) => "longtext",
         Kind::Text(rule) => match rule.name {
             "Email" => "email",
             "Phone" => "tel",
             "Url" | "WebAddress" => "url",
-            "JsonText" | "ViewText" | "PatternText" | "JwksText" | "SignedText" => "code",
+            "JsonText" | "ViewText" | "JwksText" | "SignedText" => "code",
+            "PatternText" => "pattern",
             _ if rule.max > ONE_LINE => "longtext",
             _ => "text",
         },
@@ -161,7 +179,11 @@ pub fn control(field: &Field, row: &Value) -> &'static str {
 
 /// A value for people: of a secret no more than that there is one.
 pub fn told(field: &Field, row: &Value, value: &Value) -> String {
-    if is_secret(field, row) && !value.is_null() { "•••••".to_owned() } else { plain(value) }
+    match (field.kind, value) {
+        _ if is_secret(field, row) && !value.is_null() => "•••••".to_owned(),
+        (Kind::Bytes(Encoding::Base64), Value::String(data)) => size_of(data),
+        _ => plain(value),
+    }
 }
 
 /// A field of a form, as templates take it.
@@ -188,7 +210,7 @@ impl FormField<'_> {
         let Self { field, row, is_fixed, is_required, error, href, search } = self;
         let wire = field.wire();
         let value = row.get(wire).unwrap_or(&Value::Null);
-        let is_hidden = is_secret(field, row);
+        let (is_hidden, is_kept) = (is_secret(field, row), is_kept(field, row));
         let (min, max) = match field.kind {
             Kind::Int { min, max } => (Some(min), Some(max)),
             _ => (None, None),
@@ -224,10 +246,10 @@ impl FormField<'_> {
             "name": wire,
             "id": format!("f-{wire}"),
             "label": words.field(wire),
-            "hint": if words.tag == "en" && !is_fixed { hint(field) } else { "" },
+            "hint": if *is_fixed { "" } else { words.explained(hint(field)) },
             "control": control,
             "value": typed(field, row, value),
-            "shown": if is_hidden { String::new() } else { plain(value) },
+            "shown": if is_kept { String::new() } else { plain(value) },
             "cell": if is_hidden { Cell::none() } else { cell(field, value, words) },
             "choices": choices,
             "required": is_required,
@@ -239,9 +261,28 @@ impl FormField<'_> {
             "href": href,
             "search": search,
             "autocomplete": "off",
-            "is_wide": matches!(control, "longtext" | "code"),
+            "is_wide": matches!(control, "longtext" | "code" | "file"),
         })
     }
+}
+
+/// A question that is no field of a resource, as templates take it.
+pub fn asked(name: &str, label: &str, control: &str) -> Map<String, Value> {
+    let told = json!({
+        "name": name, "id": format!("f-{}", name.replace(':', "-")), "label": label, "hint": "", "control": control,
+        "value": "", "shown": "", "choices": [], "required": false, "disabled": false, "error": "", "max_length": null,
+        "min": null, "max": null, "href": null, "search": null, "autocomplete": "off", "is_wide": true,
+    });
+    if let Value::Object(told) = told { told } else { Map::new() }
+}
+
+/// A field with these members in place of its own.
+pub fn with(field: Value, members: Value) -> Value {
+    let mut field = field;
+    if let (Some(field), Value::Object(members)) = (field.as_object_mut(), members) {
+        field.extend(members);
+    }
+    field
 }
 
 /// What a field means, where that is more than its label says.
@@ -255,12 +296,23 @@ const SHORTEST_HINT: usize = 4;
 /// A value as a form's control holds it.
 pub fn typed(field: &Field, row: &Value, value: &Value) -> Value {
     match (field.kind, value) {
-        (_, _) if is_secret(field, row) => json!(""),
+        (_, _) if is_kept(field, row) => json!(""),
         (Kind::Bool, value) if field.nullable => json!(plain(value)),
         (Kind::Bool, value) => json!(value.as_bool().unwrap_or(false)),
-        // a datetime-local has neither zone nor fractions of seconds
-        (Kind::Time, Value::String(moment)) => json!(moment.get(..19).unwrap_or(moment)),
+        // a datetime-local has neither zone nor fractions of seconds, nor seconds where there are none
+        (Kind::Time, Value::String(moment)) => {
+            let local = moment.get(..19).unwrap_or(moment);
+            json!(local.strip_suffix(":00").filter(|local| local.len() == 16).unwrap_or(local))
+        }
         (Kind::Choice(_) | Kind::Numbered(_), value) => json!(chosen(field, value)),
+        (Kind::Texts(_), Value::Array(texts)) => {
+            json!(texts.iter().map(plain).collect::<Vec<_>>().join("\n"))
+        }
+        (Kind::Pairs(_), Value::Object(pairs)) => {
+            let lines =
+                pairs.iter().map(|(name, value)| format!("{name}: {}", plain(value)).trim_end().to_owned());
+            json!(lines.collect::<Vec<_>>().join("\n"))
+        }
         (_, value) => json!(plain(value)),
     }
 }
@@ -270,7 +322,7 @@ pub fn typed(field: &Field, row: &Value, value: &Value) -> Value {
 pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<Value> {
     // a switch sends `false` before itself
     let text = sent.iter().rev().find(|(name, _)| name == field.wire()).map(|(_, text)| text.as_str())?;
-    if is_secret(field, row) && text.is_empty() {
+    if is_kept(field, row) && text.is_empty() {
         return None;
     }
     if text.is_empty() && (field.nullable || !matches!(field.kind, Kind::Bool | Kind::Text(_))) {
@@ -283,9 +335,26 @@ pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<V
         Kind::Bool => json!(text == "true"),
         Kind::Int { .. } => text.trim().parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)),
         Kind::Time => moment(text),
+        Kind::Texts(_) => json!(lines(text).collect::<Vec<_>>()),
+        Kind::Pairs(_) => {
+            // a name alone keeps the value that is there
+            let pair = |line: &str| {
+                let (name, value) = line.split_once(':').unwrap_or((line, ""));
+                let value = Some(value.trim()).filter(|value| !value.is_empty());
+                (name.trim().to_owned(), json!(value))
+            };
+            Value::Object(lines(text).map(pair).collect())
+        }
         Kind::Object(_) | Kind::Ids => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
-        Kind::Bytes(_) | Kind::Text(_) | Kind::Id | Kind::Choice(_) | Kind::Numbered(_) => json!(text),
+        // a file that was pasted may have line ends
+        Kind::Bytes(_) => json!(text.split_whitespace().collect::<String>()),
+        Kind::Text(_) | Kind::Id | Kind::Choice(_) | Kind::Numbered(_) => json!(text),
     })
+}
+
+/// The lines of a text, without those that hold nothing.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
 /// The members of a body that makes something of its own: what was left empty is not in it.
@@ -296,7 +365,7 @@ pub fn filled<'a>(fields: impl Iterator<Item = &'a Field>, sent: &[(String, Stri
 }
 
 /// A moment that was typed in UTC, by RFC 3339.
-fn moment(text: &str) -> Value {
+pub fn moment(text: &str) -> Value {
     let seconds = if text.len() == 16 { ":00Z" } else { "Z" };
     let whole = format!("{text}{seconds}");
     match parse_timestamp(&whole).or_else(|| parse_timestamp(text)) {
@@ -312,7 +381,7 @@ fn moment(text: &str) -> Value {
 /// A value as it comes back from a browser that changed nothing: a line of text has no line ends.
 fn comparable(field: &Field, row: &Value, value: &Value) -> String {
     let text = plain(&typed(field, row, value)).replace("\r\n", "\n");
-    if matches!(control(field, row), "longtext" | "code") { text } else { text.replace('\n', "") }
+    if matches!(control(field, row), "longtext" | "code" | "pattern") { text } else { text.replace('\n', "") }
 }
 
 /// The members of a body that a form sends and that differ from what was there.
@@ -326,7 +395,7 @@ pub fn changes<'a>(
         let Some(now) = member(field, base, sent) else { continue };
         let before = base.get(field.wire()).unwrap_or(&Value::Null);
         let is_same = comparable(field, base, before) == comparable(field, base, &now);
-        if !is_same || (is_secret(field, base) && !now.is_null()) {
+        if !is_same || (is_kept(field, base) && !now.is_null()) {
             changed.insert(field.wire().to_owned(), now);
         }
     }

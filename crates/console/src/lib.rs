@@ -5,13 +5,17 @@
 
 mod arranged;
 mod assets;
+mod csv;
 mod directory;
 mod fields;
 mod forgery;
+mod need;
 mod pages;
+mod parts;
 mod proof;
 mod render;
 mod session;
+mod setting;
 mod setup;
 mod undo;
 mod visit;

@@ -25,7 +25,10 @@ const GRAVE: [&str; 5] =
 /// Whether an operation wants a fresh proof: it grants, makes secrets and keys, ends sessions, or erases.
 pub fn is_wanted(op: &Op) -> bool {
     let is_grave = GRAVE.iter().any(|path| op.path.split('/').nth(1) == path.get(1..));
-    op.method != Method::Get && (is_grave || op.name == "EraseUser" || op.name.contains("ScimToken"))
+    // recoveries and access passes let people in
+    let is_entry = op.path.starts_with("/administration/passkey-security/");
+    op.method != Method::Get
+        && (is_grave || is_entry || op.name == "EraseUser" || op.name.contains("ScimToken"))
 }
 
 impl Visit<'_> {
@@ -102,7 +105,13 @@ mod tests {
             let services = [&chancery_userstore::SERVICE, &chancery_management::SERVICE];
             services.into_iter().flat_map(chancery_resource::Service::all).find(|op| op.name == name).unwrap()
         };
-        for name in ["CreateRoleAssignment", "DeleteClientAppSecret", "CreateClientAppKeySet", "EraseUser"] {
+        for name in [
+            "CreateRoleAssignment",
+            "DeleteClientAppSecret",
+            "CreateClientAppKeySet",
+            "EraseUser",
+            "ApproveRecovery",
+        ] {
             assert!(is_wanted(find(name)), "{name}");
         }
         for name in ["GetRoleAssignments", "CreateClientApp", "DeleteUser", "CreateClientAppScope"] {

@@ -21,7 +21,13 @@ templates![
     "base.html",
     "call.html",
     "card.html",
+    "cards.html",
     "cell.html",
+    "certificate.html",
+    "code-device.html",
+    "code-machine.html",
+    "code-page.html",
+    "code-web.html",
     "confirm.html",
     "difference.html",
     "entry.html",
@@ -29,20 +35,32 @@ templates![
     "field.html",
     "find-results.html",
     "find.html",
+    "group-tree.html",
     "head.html",
+    "held.html",
+    "import.html",
     "item.html",
+    "kinds.html",
     "list.html",
     "merge.html",
     "message.html",
+    "node.html",
     "overview.html",
     "plain.html",
+    "registered.html",
     "relation.html",
+    "replacement.html",
     "review.html",
+    "rights.html",
     "rows.html",
     "rules.html",
+    "safety.html",
     "section.html",
     "setup.html",
     "shell.html",
+    "tree-nodes.html",
+    "tree.html",
+    "trial.html",
 ];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -102,6 +120,13 @@ pub fn guarded(status: u16, html: String) -> Response<AnswerBody> {
     headers.insert(opener, HeaderValue::from_static("same-origin"));
     let permissions = HeaderName::from_static("permissions-policy");
     headers.insert(permissions, HeaderValue::from_static(PERMISSIONS));
+    response
+}
+
+/// An answer of JSON for the page's own script, which no cache keeps.
+pub fn data(value: &Value) -> Response<AnswerBody> {
+    let mut response = respond(200, "application/json", value.to_string());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

@@ -17,7 +17,9 @@ use http::{Method, Response, request::Parts};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    fields, forgery,
+    fields::{self, asked},
+    forgery,
+    pages::welcome::HERE as WIZARD,
     render::{page, see_other},
     visit::{one, plain},
     words::Words,
@@ -72,7 +74,7 @@ pub async fn answer(
     let (context, code_of, sent) = (Arc::clone(&app.context), code.to_owned(), form.to_vec());
     let making = move |tx: &mut Tx<'_>| make(&context, tx, (&code_of, &sent), now);
     match app.store.run("FirstAdministrator", Mode::Write, None, making).await {
-        Ok(()) => Ok(see_other("/console")),
+        Ok(()) => Ok(see_other(WIZARD)),
         Err(problem) if problem.status() == 400 || problem.status() == 409 => {
             let errors = problem.errors.as_slice().iter().map(|error| {
                 let wire = error.pointer.trim_start_matches('/');
@@ -99,14 +101,17 @@ fn show(
     let fields: Vec<Value> = FIELDS
         .iter()
         .map(|(name, control, autocomplete, is_required)| {
-            let error: Vec<&str> = wrong.iter().filter(|(wire, _)| wire == name).map(|(_, text)| text.as_str()).collect();
+            let error: Vec<&str> =
+                wrong.iter().filter(|(wire, _)| wire == name).map(|(_, text)| text.as_str()).collect();
             let value = one(form, name).filter(|_| *control != "secret").unwrap_or_default();
-            json!({
-                "name": name, "id": format!("f-{name}"), "label": words.field(name), "hint": "", "control": control,
-                "value": value, "shown": "", "choices": [], "required": is_required, "disabled": false,
-                "error": error.join(" "), "max_length": null, "min": null, "max": null, "href": null, "search": null,
-                "autocomplete": autocomplete, "is_wide": true,
-            })
+            let mut field = asked(name, &words.field(name), control);
+            field.extend([
+                ("value".to_owned(), json!(value)),
+                ("required".to_owned(), json!(is_required)),
+                ("error".to_owned(), json!(error.join(" "))),
+                ("autocomplete".to_owned(), json!(autocomplete)),
+            ]);
+            Value::Object(field)
         })
         .collect();
     let errors: Vec<Value> = wrong

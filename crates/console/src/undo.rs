@@ -6,7 +6,10 @@ use http::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{render::see_other, visit::Visit};
+use crate::{
+    render::see_other,
+    visit::{Visit, noted},
+};
 
 /// What seals are made for.
 const UNDO: &str = "console-undo";
@@ -37,7 +40,7 @@ impl Visit<'_> {
         let text = serde_json::to_vec(undo).unwrap_or_default();
         let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.app.context.master.seal(UNDO, &text));
         let undo = if sealed.len() <= LONGEST { format!("&undo={sealed}") } else { String::new() };
-        see_other(&format!("{address}?done={note}{undo}"))
+        see_other(&format!("{}{undo}", noted(address, note)))
     }
 
     /// The form that takes back what was done, while it is offered.

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::{
     assets,
     directory::{self, Resource, encoded},
-    forgery, pages, proof,
+    forgery,
+    pages::{self, history::TRAIL},
+    proof,
     render::{page, see_other},
     session::{self, Entered},
     setup,
@@ -194,8 +196,23 @@ async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<Answe
     let is_post = visit.parts.method == Method::POST;
     match (segments, is_post) {
         ([], false) => pages::overview::show(visit).await,
+        (["me"], false) => pages::me::show(visit).await,
         (["me"], true) => pages::me::keep(visit).await,
+        (["me", "session"], true) => pages::me::end(visit).await,
+        (["welcome"], false) => pages::welcome::show(visit).await,
+        (["welcome"], true) => pages::welcome::run(visit).await,
+        (["health"], false) => pages::health::show(visit).await,
         (["find"], false) => pages::find::show(visit).await,
+        (["CertStore", "new"], false) => pages::certificate::ask(visit),
+        (["CertStore", "new"], true) => pages::certificate::run(visit).await,
+        (["ClaimRule", "try"], false) => pages::trial::show(visit).await,
+        (["ClaimRule", "try"], true) => pages::trial::run(visit).await,
+        (["store", _, "readiness"], false) => pages::readiness::show(visit).await,
+        (["store", _, "recovery"], false) => pages::recovery::list(visit).await,
+        (["store", _, "recovery", "new"], false) => pages::recovery::ask(visit),
+        (["store", _, "recovery", "new"], true) => pages::recovery::start(visit).await,
+        (["store", _, "recovery", id], false) => pages::recovery::show_one(visit, id).await,
+        (["store", _, "recovery", id, act], true) => pages::recovery::act(visit, id, act).await,
         (["store", _, name, rest @ ..], _) => {
             let resource = directory::find(name, true).ok_or_else(nothing_here)?;
             of_resource(visit, resource, rest).await
@@ -215,25 +232,105 @@ async fn of_resource(
 ) -> Result<Response<AnswerBody>, Problem> {
     let is_post = visit.parts.method == Method::POST;
     match (rest, is_post) {
+        ([], false) if resource.name == "Customer" && pages::tree::is_asked_for(visit) => {
+            pages::tree::show(visit, resource).await
+        }
         ([], false) => pages::list::show(visit, resource).await,
+        (["import"], false) if resource.name == "User" => pages::import::show(visit, resource),
+        (["import"], true) if resource.name == "User" => pages::import::run(visit, resource).await,
         (["batch"], true) => pages::batch::run(visit, resource).await,
-        (["new"], false) => pages::item::show_new(visit, resource),
-        (["new"], true) => pages::item::create(visit, resource).await,
+        (["new"], _) if resource.name == "ClientApp" => {
+            let made = if is_post {
+                pages::register::run(visit, resource).await?
+            } else {
+                pages::register::show(visit, resource).await?
+            };
+            match made {
+                Some(page) => Ok(page),
+                None if is_post => pages::new::create(visit, resource).await,
+                None => pages::new::show(visit, resource).await,
+            }
+        }
+        ([id], false) if resource.name == TRAIL => pages::entry::show(visit, resource, id).await,
+        ([id, "proof"], false) if resource.name == TRAIL => pages::entry::proof(visit, resource, id).await,
+        (["act", name], false) => pages::act::ask_all(visit, resource, name),
+        (["act", name], true) => pages::act::run_all(visit, resource, name).await,
+        ([key, "owned", name, rest @ ..], _) => {
+            let owned = pages::owned::find(resource, name).ok_or_else(nothing_here)?;
+            of_owned(visit, (resource, key, owned), rest).await
+        }
+        (["new"], false) if resource.name == "RoleAssignment" => pages::grant::show(visit, resource).await,
+        (["new"], true) if resource.name == "RoleAssignment" => pages::grant::run(visit, resource).await,
+        (["new"], false) => pages::new::show(visit, resource).await,
+        (["new"], true) => pages::new::create(visit, resource).await,
+        ([key], false) if resource.name == pages::replacement::NAME => {
+            pages::replacement::show(visit, resource, key).await
+        }
         ([key], false) => pages::item::show(visit, resource, key).await,
         ([key], true) => pages::item::save(visit, resource, key).await,
         ([key, "delete"], false) => pages::delete::ask(visit, resource, key).await,
         ([key, "delete"], true) => pages::delete::run(visit, resource, key).await,
+        ([key, "tree"], false) if resource.name == "Group" => pages::group::show(visit, resource, key).await,
+        ([key, "members"], false) if resource.name == "Group" => {
+            pages::members::ask(visit, resource, key).await
+        }
+        ([key, "members"], true) if resource.name == "Group" => {
+            pages::members::check(visit, resource, key).await
+        }
         ([key, "relation", name], false) => pages::relate::show(visit, resource, (key, name)).await,
         ([key, "relation", name, act @ ("add" | "remove")], true) => {
             pages::relate::change(visit, resource, (key, name, act)).await
         }
+        ([key, "settings"], false) => pages::settings::show(visit, resource, key).await,
+        ([key, "settings"], true) => pages::settings::save(visit, resource, key).await,
+        ([key, "rotation"], false) if resource.name == "ClientApp" => {
+            pages::rotation::show(visit, resource, key).await
+        }
+        ([key, "rotation", id], false) if resource.name == "ClientApp" => {
+            pages::rotation::ask(visit, resource, (key, id)).await
+        }
+        ([key, "rotation", id], true) if resource.name == "ClientApp" => {
+            pages::rotation::end(visit, resource, (key, id)).await
+        }
+        ([key, "deliveries"], false) if resource.name == pages::deliveries::NAME => {
+            pages::deliveries::show(visit, resource, key).await
+        }
+        ([key, "deliveries"], true) if resource.name == pages::deliveries::NAME => {
+            pages::deliveries::send_again(visit, resource, key).await
+        }
+        ([key, "safety"], false) if resource.name == "ClientApp" => {
+            pages::safety::show(visit, resource, key).await
+        }
+        ([key, "safety"], true) if resource.name == "ClientApp" => {
+            pages::safety::set(visit, resource, key).await
+        }
+        ([key, "rights"], false) => pages::rights::show(visit, resource, key).await,
         ([key, act], false) => pages::act::ask(visit, resource, (key, act)).await,
         ([key, act], true) => pages::act::run(visit, resource, (key, act)).await,
         _ => Err(nothing_here()),
     }
 }
 
-fn nothing_here() -> Problem {
+async fn of_owned(
+    visit: &Visit<'_>,
+    place: pages::owned::Place<'_>,
+    rest: &[&str],
+) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = visit.parts.method == Method::POST;
+    match (rest, is_post) {
+        ([], false) => pages::owned::show(visit, place).await,
+        (["add"], true) => pages::owned::add(visit, place).await,
+        (["remove"], true) => pages::owned::remove(visit, place).await,
+        ([id], false) => pages::owned::show_one(visit, place, id).await,
+        ([id], true) => pages::owned::save(visit, place, id).await,
+        ([id, act], false) => pages::owned::ask(visit, place, (id, act)),
+        ([id, act], true) => pages::owned::run(visit, place, (id, act)).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+/// The problem of an address that leads nowhere.
+pub fn nothing_here() -> Problem {
     Problem::new(ProblemKind::NoSuchRoute, "There is no such page in the console.")
 }
 
@@ -276,7 +373,7 @@ fn message(parts: &Parts, words: &'static Words, problem: &Problem) -> Result<Re
 /// The context of a page for who is not signed in.
 pub fn plain(parts: &Parts, words: &'static Words, title: &str, page: &Value) -> Value {
     json!({
-        "lang": words.tag, "theme": "", "density": "", "t": words.page, "assets": *assets::ADDRESSES,
+        "lang": words.tag, "theme": "", "density": "", "zone": "", "single_keys": "", "t": words.page, "assets": *assets::ADDRESSES,
         "title": title, "path": parts.uri.path(), "csrf": "", "note": null, "page": page,
     })
 }
@@ -287,10 +384,24 @@ impl Visit<'_> {
     /// # Errors
     /// The operation's own.
     pub async fn perform(&self, input: Input) -> Result<Output, Problem> {
+        if self.lacks_role(input.op.permit) {
+            return Err(self.missing_role(input.op.permit));
+        }
         if !input.dry_run && proof::is_wanted(input.op) {
             self.fresh()?;
         }
         self.app.perform(self.parts, &self.visitor, input, self.now).await
+    }
+
+    /// Runs several operations with the person's rights: all, or none.
+    ///
+    /// # Errors
+    /// The number of the first that refuses, with its problem.
+    pub async fn perform_together(&self, inputs: Vec<Input>) -> Result<Vec<Output>, (usize, Problem)> {
+        if inputs.iter().any(|input| proof::is_wanted(input.op)) {
+            self.fresh().map_err(|problem| (0, problem))?;
+        }
+        self.app.perform_together(&self.visitor, inputs, self.now).await
     }
 
     /// Whether the person may call an operation here.
@@ -328,6 +439,7 @@ impl Visit<'_> {
         let mut filled = plain(self.parts, self.words, title, content);
         let told = json!({
             "theme": preference.theme, "density": preference.density,
+            "zone": preference.zone, "single_keys": preference.single_keys,
             "csrf": forgery::token(&self.app.context.master, &self.visitor.digest),
             "me": self.me(), "nav": pages::navigation::of(self), "note": self.note(),
         });
@@ -373,7 +485,13 @@ impl Visit<'_> {
 
 /// Goes on to another page, which says what was done.
 pub fn done(address: &str, note: &str) -> Response<AnswerBody> {
-    see_other(&format!("{address}?done={note}"))
+    see_other(&noted(address, note))
+}
+
+/// An address of the page that says what was done.
+pub fn noted(address: &str, note: &str) -> String {
+    let joint = if address.contains('?') { '&' } else { '?' };
+    format!("{address}{joint}done={note}")
 }
 
 /// The initials of a name.

@@ -59,6 +59,12 @@ impl Words {
         many.map_or_else(|| format!("{}s", spaced(name)), raised)
     }
 
+    /// What many of a resource are called, within a sentence.
+    pub fn many(&self, name: &str) -> String {
+        let many = self.find("resource", &format!("{name}_many"));
+        many.map_or_else(|| format!("{}s", spaced(name).to_lowercase()), str::to_owned)
+    }
+
     /// What an operation is called as an act, where it has a short name.
     pub fn act(&self, operation: &str) -> Option<&str> {
         self.find("act", operation)
@@ -67,6 +73,16 @@ impl Words {
     /// What was found when it was asked whether somebody may sign in.
     pub fn check(&self, check: &str, passes: bool) -> Option<&str> {
         if passes { self.find("check", check) } else { self.find("check", &format!("{check}_not")) }
+    }
+
+    /// The label of an option, by its name: readable before it is translated.
+    pub fn option(&self, name: &str) -> String {
+        self.find("option", name).map_or_else(|| spaced(name), str::to_owned)
+    }
+
+    /// What a declaration says in English, in this language; nothing where it is not translated.
+    pub fn explained<'a>(&'a self, english: &'a str) -> &'a str {
+        if self.tag == "en" { english } else { self.find("hint", english.trim()).unwrap_or_default() }
     }
 
     /// A group of the navigation.
@@ -106,6 +122,8 @@ fn spaced(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::{ENGLISH, GERMAN, Words, spaced};
 
     #[test]
@@ -119,7 +137,8 @@ mod tests {
     fn both_languages_say_the_same() {
         let keys = |words: &Words| -> Vec<String> {
             let mut keys: Vec<String> = words.page.keys().cloned().collect();
-            for (table, rows) in &words.tables {
+            // declarations are English
+            for (table, rows) in words.tables.iter().filter(|(table, _)| *table != "hint") {
                 keys.extend(rows.keys().map(|key| format!("{table}.{key}")));
             }
             keys.sort();
@@ -127,6 +146,24 @@ mod tests {
         };
         assert_eq!(keys(&ENGLISH), keys(&GERMAN));
         assert!(ENGLISH.page.len() > 20, "the texts can be read");
+    }
+
+    /// A German explanation is of what is declared now.
+    #[test]
+    fn explanations_are_of_what_is_declared() {
+        let mut declared = HashSet::new();
+        for op in crate::directory::operations() {
+            let form = crate::pages::act::fields(op);
+            declared.extend(op.shape.fields.iter().chain(form).map(|field| field.about.trim()));
+        }
+        let hints = &GERMAN.tables["hint"];
+        let stale: Vec<&String> = hints.keys().filter(|hint| !declared.contains(hint.as_str())).collect();
+        assert!(stale.is_empty() && hints.len() > 100, "{stale:#?}");
+        assert_eq!(
+            GERMAN.explained("Whether its tokens hold the groups."),
+            "Ob ihre Token die Gruppen enthalten."
+        );
+        assert_eq!((GERMAN.explained("New."), ENGLISH.explained("New.")), ("", "New."));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 use chancery_record::Secret;
 use http::{
     Method, Request, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -55,8 +55,8 @@ pub struct Policy {
 /// [`Failure`]; every status but 200 is one.
 pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, Failure> {
     match request(url, None, limits, policy).await? {
-        (StatusCode::OK, document) => Ok(document),
-        (status, _) => Err(Failure::Status(status.as_u16())),
+        HostAnswer { status: StatusCode::OK, document, .. } => Ok(document),
+        HostAnswer { status, .. } => Err(Failure::Status(status.as_u16())),
     }
 }
 
@@ -69,19 +69,35 @@ pub struct PostBody {
     pub text: String,
     /// By what this server proves who it is (RFC 6750).
     pub bearer: Option<Secret>,
+    /// Further headers.
+    pub headers: Vec<(String, String)>,
     /// Whether the answer's body is read also where it refuses.
     pub reads_refusals: bool,
+    /// Whether the answer's body is not read at all.
+    pub ignores_answer: bool,
 }
 
 impl PostBody {
     /// A form.
     pub const fn form(text: String) -> Self {
-        Self { media_type: "application/x-www-form-urlencoded", text, bearer: None, reads_refusals: false }
+        Self::of("application/x-www-form-urlencoded", text)
     }
 
     /// JSON.
     pub const fn json(text: String) -> Self {
-        Self { media_type: "application/json", text, bearer: None, reads_refusals: false }
+        Self::of("application/json", text)
+    }
+
+    /// A text of a media type.
+    pub const fn of(media_type: &'static str, text: String) -> Self {
+        Self {
+            media_type,
+            text,
+            bearer: None,
+            headers: Vec::new(),
+            reads_refusals: false,
+            ignores_answer: false,
+        }
     }
 }
 
@@ -90,7 +106,23 @@ impl PostBody {
 /// # Errors
 /// [`Failure`]
 pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
-    request(url, Some(body), limits, policy).await.map(|(status, _)| status.as_u16())
+    request(url, Some(body), limits, policy).await.map(|answer| answer.status.as_u16())
+}
+
+/// Delivers something to a URL: the status of the answer, and after how many seconds the receiver wants to be asked again. The
+/// answer's body is not read.
+///
+/// # Errors
+/// [`Failure`]
+pub async fn deliver(
+    url: &str,
+    body: PostBody,
+    limits: Limits,
+    policy: &Policy,
+) -> Result<(u16, Option<i64>), Failure> {
+    let body = PostBody { ignores_answer: true, ..body };
+    let answer = request(url, Some(body), limits, policy).await?;
+    Ok((answer.status.as_u16(), answer.retry_after))
 }
 
 /// Posts a form to a URL; the answer's status and body, also where it refuses.
@@ -105,7 +137,15 @@ pub async fn exchange(
 ) -> Result<(u16, Vec<u8>), Failure> {
     let body = PostBody { reads_refusals: true, ..PostBody::form(form) };
     let answer = request(url, Some(body), limits, policy).await?;
-    Ok((answer.0.as_u16(), answer.1))
+    Ok((answer.status.as_u16(), answer.document))
+}
+
+/// What a host answered.
+struct HostAnswer {
+    status: StatusCode,
+    /// In seconds.
+    retry_after: Option<i64>,
+    document: Vec<u8>,
 }
 
 async fn request(
@@ -113,7 +153,7 @@ async fn request(
     body: Option<PostBody>,
     limits: Limits,
     policy: &Policy,
-) -> Result<(StatusCode, Vec<u8>), Failure> {
+) -> Result<HostAnswer, Failure> {
     if url.len() > MAX_URL {
         return Err(Failure::Url);
     }
@@ -194,9 +234,10 @@ async fn ask(
     url: &Url,
     body: Option<PostBody>,
     limit: usize,
-) -> Result<(StatusCode, Vec<u8>), Failure> {
+) -> Result<HostAnswer, Failure> {
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
     let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
+    let ignores_answer = body.as_ref().is_some_and(|body| body.ignores_answer);
     let mut text = String::new();
     if let Some(body) = body {
         request = request.method(Method::POST).header(CONTENT_TYPE, body.media_type);
@@ -205,6 +246,11 @@ async fn ask(
                 HeaderValue::from_bytes(&[b"Bearer ", token.expose()].concat()).map_err(|_| Failure::Url)?;
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
+        }
+        for (name, value) in body.headers {
+            let mut value = HeaderValue::try_from(value).map_err(|_| Failure::Url)?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
         }
         text = body.text;
     }
@@ -224,8 +270,9 @@ async fn ask(
     driving.spawn(connection);
     let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
     let status = answer.status();
-    if !status.is_success() && !reads_refusals {
-        return Ok((status, Vec::new()));
+    let retry_after = answer.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+    if ignores_answer || (!status.is_success() && !reads_refusals) {
+        return Ok(HostAnswer { status, retry_after, document: Vec::new() });
     }
     // a declared length is refused before the body is fetched
     if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
@@ -241,5 +288,5 @@ async fn ask(
             document.extend_from_slice(data);
         }
     }
-    Ok((status, document))
+    Ok(HostAnswer { status, retry_after, document })
 }

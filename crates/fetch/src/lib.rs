@@ -14,5 +14,5 @@ mod tls;
 
 pub use address::is_public;
 pub use failure::Failure;
-pub use get::{Limits, Policy, PostBody, exchange, get, post, resolve};
+pub use get::{Limits, Policy, PostBody, deliver, exchange, get, post, resolve};
 pub use networks::Networks;

@@ -19,5 +19,7 @@ mod template;
 
 pub use config::{MailServer, is_valid};
 pub use job::{ATTEMPTS, DeliveryReport, Open, ServerOf, Transport, deliver_due};
-pub use outbox::{Counts, FIGURES, NewMail, associated_data, count, enqueue, forget, prune};
+pub use outbox::{
+    Counts, FIGURES, MailState, NewMail, associated_data, count, enqueue, forget, mail_state, prune,
+};
 pub use template::{Kind, RenderedMail, render};

@@ -115,6 +115,35 @@ pub fn count(tx: &mut Tx<'_>) -> Result<Counts, Error> {
     Ok(counts)
 }
 
+/// How the mails of one store are doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MailState {
+    /// Whether mails wait or are being sent.
+    pub is_waiting: bool,
+    /// What went wrong last with one that is still here, in the words of the mail server where it answered.
+    pub last_error: Option<String>,
+}
+
+/// The mails of a store that are looked at, the newest ones.
+const LOOKED_AT: u32 = 20;
+
+/// How the newest mails of a store are doing.
+///
+/// # Errors
+/// Errors of the store.
+pub fn mail_state(tx: &mut Tx<'_>, store: i64) -> Result<MailState, Error> {
+    let text = format!(
+        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {LOOKED_AT}"
+    );
+    let mut found = MailState::default();
+    tx.query(&text, &[store.into()], |row| {
+        found.is_waiting |= row.text(0)? == WAITING;
+        found.last_error = found.last_error.take().or(row.optional_text(1)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// Deletes some of the mails that were given up before a time; returns how many. Fewer than 1000: there are
 /// no more.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {

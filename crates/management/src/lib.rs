@@ -9,6 +9,8 @@ pub mod custom_asset;
 pub mod custom_view;
 pub mod customer;
 pub mod effective_permissions;
+pub mod event;
+pub mod event_subscription;
 mod grant;
 pub mod identity_replacement;
 pub mod idp_instance;
@@ -99,6 +101,9 @@ static OPERATIONS: &[&[Op]] = &[
     sign_in::consent::OPERATIONS,
     sign_in::record::OPERATIONS,
     &audit_trail::OPERATIONS,
+    event::OPERATIONS,
+    &event_subscription::OPERATIONS,
+    &event_subscription::MORE,
 ];
 
 /// The management service, version 2.

@@ -227,11 +227,14 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
             return decoded.map(Value::Bytes).map_err(|_| "must be base64 (RFC 4648, section 4)".to_owned());
         }
         (Kind::Object(fields), Json::Object(_)) => return read_object(fields, value),
+        (Kind::Texts(rule), Json::Array(items)) => return rule.read(items),
+        (Kind::Pairs(rule), Json::Object(members)) => return rule.read(members),
         (kind, value) => {
             let wanted = match kind {
                 Kind::Bool => "true or false",
                 Kind::Int { .. } | Kind::Numbered(_) => "a whole number",
-                Kind::Object(_) => "an object",
+                Kind::Object(_) | Kind::Pairs(_) => "an object",
+                Kind::Texts(_) => "an array of strings",
                 Kind::Ids => "left to the server",
                 _ => "a string",
             };

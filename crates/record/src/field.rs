@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    Access, Column, DefaultValue, FieldType, Mismatch, Record, Value, text::TextRule, value::Encoding,
+    Access, Column, DefaultValue, FieldType, ListRule, Mismatch, PairsRule, Record, Value, text::TextRule,
+    value::Encoding,
 };
 
 /// The kind of value that a field holds, with its bounds.
@@ -34,6 +35,10 @@ pub enum Kind {
     Object(&'static [Field]),
     /// Ids, stored as their JSON array: shown, and written by the server alone.
     Ids,
+    /// Texts, stored as their JSON array.
+    Texts(&'static ListRule),
+    /// Texts by names, stored as their JSON object.
+    Pairs(&'static PairsRule),
 }
 
 /// A field: one line of a record.

@@ -11,6 +11,7 @@ mod field_of;
 mod field_type;
 mod fold;
 mod json;
+mod lists;
 mod secret;
 mod text;
 mod time;
@@ -27,6 +28,7 @@ pub use field_of::FieldOf;
 pub use field_type::{FieldType, Mismatch, Record};
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
+pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, Identifier, JsonText, JwksText, Key,

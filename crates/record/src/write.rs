@@ -25,7 +25,9 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
             Some(index) => out.extend_from_slice(index.to_string().as_bytes()),
             None => out.extend_from_slice(b"null"),
         },
-        (Cell::Text(text), Kind::Ids) => out.extend_from_slice(text.as_bytes()),
+        (Cell::Text(text), Kind::Ids | Kind::Texts(_) | Kind::Pairs(_)) => {
+            out.extend_from_slice(text.as_bytes());
+        }
         (Cell::Text(text), _) => write_string(text, out),
         (Cell::Id(id), _) => write_id(id, out),
         // SQLite returns an id as its bytes

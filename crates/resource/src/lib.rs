@@ -14,10 +14,16 @@ pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
 pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit::signer::{AuditKey, AuditSigner};
-pub use audit::tree::{Tree, number, origin, with_nodes};
-pub use audit::{proof as audit_proof, trail as audit_trail};
+pub use audit::tails::Tails;
+pub use audit::tree::{Tree, number, origin, read_position, with_nodes};
+pub use audit::{
+    event::SIGN_INS,
+    event_cursor::{EventCursor, TrailState},
+    feed, proof as audit_proof, trail as audit_trail,
+};
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
 pub use call::problem::{Problem, ProblemKind};
+pub use call::webhook::{SendWebhook, WebhookOutcome, WebhookRequest};
 pub use call::work::{Piece, Purpose, Task, Work};
 pub use call::{
     Call,
@@ -69,7 +75,7 @@ pub use write::change::{
 pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
-pub use write::operation::{finish, read_form, run};
+pub use write::operation::{finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
 pub use write::relate::{MAX_RELATED, RelationBody, link, relate_rows};

@@ -173,6 +173,10 @@ pub struct Options {
     /// Whether people administer by pages: on, or off, and their paths are 404 [default: on]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE", value_name = "SWITCH")]
     pub console: Option<String>,
+    /// An address of its own for the console, which serves the rest, too; at the other one /console is 404.
+    /// It goes with the public URL, below which people reach the console [default: none]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE_LISTEN", value_name = "ADDRESS")]
+    pub console_listen: Option<String>,
     /// How long a session of the console lasts after its last use, in seconds [default: 1800]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE_IDLE", value_name = "SECONDS")]
     pub console_idle: Option<u64>,
@@ -200,6 +204,10 @@ pub struct Options {
     /// mail servers and keys of clients: 10.0.0.0/8,fd00::/8 [default: none]
     #[arg(long, global = true, env = "CHANCERY_PRIVATE_DESTINATIONS", value_name = "NETWORKS")]
     pub private_destinations: Option<String>,
+    /// Networks outside the public internet that events may be sent to: 10.0.0.0/8. With 127.0.0.0/8, or
+    /// an address in it, http is allowed to this machine [default: none]
+    #[arg(long, global = true, env = "CHANCERY_EVENT_NETWORKS", value_name = "NETWORKS")]
+    pub event_networks: Option<String>,
     /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
     /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
     #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]

@@ -1,5 +1,7 @@
 //! Configuration: flags, then environment, then the TOML file, then defaults.
 
+mod display;
+
 use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
@@ -43,6 +45,8 @@ pub struct Config {
     pub sign_in: bool,
     /// Whether people administer by pages.
     pub console: bool,
+    /// The address that alone serves the console; all addresses do where there is none.
+    pub console_listen: Option<SocketAddr>,
     /// How long sessions of the console last.
     pub console_lifetimes: ConsoleLifetimes,
     /// The class of authentication that people need at the services.
@@ -57,6 +61,8 @@ pub struct Config {
     pub reset_program: Option<PathBuf>,
     /// Networks outside the public internet that administrators' settings may point into.
     pub private_destinations: Networks,
+    /// Networks outside the public internet that events may be sent to.
+    pub event_networks: Networks,
     /// The URL of authenticator metadata.
     pub mds_url: Option<String>,
     /// The metadata signer's root certificate and name, where they are not FIDO's.
@@ -127,6 +133,14 @@ fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
     }
 }
 
+/// The console's own address. Whoever signs in to it comes back to the public URL, which must lead there.
+fn console_listen(given: Option<&str>, public_url: Option<&str>) -> Result<Option<SocketAddr>, ConfigError> {
+    if given.is_some() && public_url.is_none() {
+        return Err(ConfigError("console_listen needs public_url: people reach the console below it".into()));
+    }
+    given.map(|text| address("console_listen", text)).transpose()
+}
+
 /// How long sessions of the console last: half an hour after the last use and ten hours in all, where nothing is said.
 fn console_lifetimes(idle: Option<u64>, longest: Option<u64>) -> Result<ConsoleLifetimes, ConfigError> {
     let idle = number("console_idle", idle, 1_800, 180..=86_400)?;
@@ -177,6 +191,7 @@ impl Config {
         let drain = number("drain", options.drain, 5, 0..=600)?;
         let sign_in = switch("sign_in", options.sign_in.as_deref())?;
         let console = switch("console", options.console.as_deref())?;
+        let console_listen = console_listen(options.console_listen.as_deref(), public_url.as_deref())?;
         let console_lifetimes = console_lifetimes(options.console_idle, options.console_session)?;
         let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
         let version_1 = switch("version_1", options.version_1.as_deref())?;
@@ -187,6 +202,7 @@ impl Config {
             return Err(ConfigError("version_1_sunset must not be before version_1_deprecated".into()));
         }
         let private_destinations = networks("private_destinations", options.private_destinations.as_deref())?;
+        let event_networks = networks("event_networks", options.event_networks.as_deref())?;
         let trusted_proxies = networks("trusted_proxies", options.trusted_proxies.as_deref())?;
         let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
         let mds_root = match (options.mds_root, options.mds_name) {
@@ -239,12 +255,14 @@ impl Config {
             drain: Duration::from_secs(drain),
             sign_in,
             console,
+            console_listen,
             console_lifetimes,
             admin_acr,
             version_1,
             version_1_deprecated,
             version_1_sunset,
             private_destinations,
+            event_networks,
             mds_url,
             mds_root,
             hashing,
@@ -252,95 +270,6 @@ impl Config {
             reset_program: options.reset_program,
             tls,
         })
-    }
-
-    /// The configuration as TOML, secrets hidden.
-    pub fn display(&self) -> String {
-        let text = |value: &str| toml::Value::String(value.to_owned());
-        let path = |value: &PathBuf| toml::Value::String(value.display().to_string());
-        let mut table = toml::Table::new();
-        table.insert("listen".into(), text(&self.listen.to_string()));
-        table.insert("data_dir".into(), path(&self.data_dir));
-        table.insert("database".into(), text(&display_target(&self.database)));
-        table.insert(
-            "database_connections".into(),
-            toml::Value::Integer(i64::try_from(self.store.connections).unwrap_or(i64::MAX)),
-        );
-        table.insert("database_insecure".into(), text(if self.store.insecure { "on" } else { "off" }));
-        let reserve = i64::try_from(self.store.disk_reserve >> 20).unwrap_or(i64::MAX);
-        table.insert("disk_reserve".into(), toml::Value::Integer(reserve));
-        table.insert("master_key_file".into(), path(&self.master_key_file));
-        table.insert("log".into(), text(&self.log));
-        table.insert("access_log".into(), text(self.access_log.name()));
-        for (name, limit) in
-            [("public_rate_limit", self.public_rate_limit), ("failed_sign_ins", self.failed_sign_ins)]
-        {
-            let limit = limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
-            table.insert(name.into(), text(&limit));
-        }
-        for (name, value) in [
-            ("drain", self.drain.as_secs()),
-            ("max_connections", self.limits.connections as u64),
-            ("max_connections_per_address", self.limits.connections_per_address as u64),
-            ("idle_time", self.limits.idle_time.as_secs()),
-            ("answer_time", self.limits.answer_time.as_secs()),
-            ("console_idle", self.console_lifetimes.idle.unsigned_abs() / 1000),
-            ("console_session", self.console_lifetimes.longest.unsigned_abs() / 1000),
-            ("max_body", (self.limits.body >> 20) as u64),
-            ("max_batch_body", (self.limits.batch_body >> 20) as u64),
-        ] {
-            table.insert(name.into(), toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
-        }
-        table.insert("sign_in".into(), text(if self.sign_in { "on" } else { "off" }));
-        table.insert("console".into(), text(if self.console { "on" } else { "off" }));
-        table.insert("admin_acr".into(), text(self.admin_acr));
-        table.insert("version_1".into(), text(if self.version_1 { "on" } else { "off" }));
-        table.insert("version_1_deprecated".into(), text(&written(self.version_1_deprecated)));
-        if let Some(sunset) = self.version_1_sunset {
-            table.insert("version_1_sunset".into(), text(&written(sunset)));
-        }
-        table.insert("identity_replacement_proofs".into(), text(self.proofs.name()));
-        for (name, value) in [
-            ("password_memory", self.hashing.memory_kib),
-            ("password_iterations", self.hashing.iterations),
-            ("password_parallelism", self.hashing.parallelism),
-        ] {
-            table.insert(name.into(), toml::Value::Integer(value.into()));
-        }
-        if let Some(program) = &self.reset_program {
-            table.insert("reset_program".into(), path(program));
-        }
-        for (name, networks) in
-            [("private_destinations", &self.private_destinations), ("trusted_proxies", &self.trusted_proxies)]
-        {
-            if *networks != Networks::default() {
-                table.insert(name.into(), text(&networks.to_string()));
-            }
-        }
-        if let Some(url) = &self.mds_url {
-            table.insert("mds_url".into(), text(url));
-        }
-        if let Some((root, name)) = &self.mds_root {
-            table.insert("mds_root".into(), path(root));
-            table.insert("mds_name".into(), text(name));
-        }
-        if let Some(url) = &self.public_url {
-            table.insert("public_url".into(), text(url));
-        }
-        if let Some(address) = &self.metrics_listen {
-            table.insert("metrics_listen".into(), text(&address.to_string()));
-        }
-        if let Some(tls) = &self.tls {
-            table.insert("tls_certificate".into(), path(&tls.certificate));
-            table.insert("tls_key".into(), path(&tls.key));
-            if let Some(file) = &tls.client_authorities {
-                table.insert("tls_client_ca".into(), path(file));
-            }
-        }
-        if self.root_client_secret.is_some() {
-            table.insert("root_client_secret".into(), text("(hidden)"));
-        }
-        toml::to_string(&table).unwrap_or_default()
     }
 }
 
@@ -473,22 +402,6 @@ fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
-    }
-}
-
-/// A connection string without its password.
-fn display_target(target: &Target) -> String {
-    match target {
-        Target::Sqlite(path) => format!("sqlite:{}", path.display()),
-        Target::Postgres(url) => match (url.find("://"), url.rfind('@')) {
-            (Some(scheme), Some(at)) => {
-                let user = url.get(scheme + 3..at).unwrap_or_default().split(':').next().unwrap_or_default();
-                let (start, end) =
-                    (url.get(..scheme + 3).unwrap_or_default(), url.get(at..).unwrap_or_default());
-                format!("{start}{user}{end}").split("password=").next().unwrap_or_default().to_owned()
-            }
-            _ => url.split("password=").next().unwrap_or_default().to_owned(),
-        },
     }
 }
 

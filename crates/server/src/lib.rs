@@ -13,6 +13,7 @@ mod recover;
 mod reload;
 mod rows;
 mod start;
+mod webhook;
 
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, ExportSummary, export};

@@ -4,6 +4,7 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
+    net::SocketAddr,
     path::Path,
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
@@ -15,17 +16,17 @@ use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
     AppContext, AuditSigner, Context, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope,
-    Service,
+    Service, Tails,
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
 use chancery_trust::Anchors;
-use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, now, serve};
+use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, TlsFiles, now, serve};
 use serde_json::json;
 
 use crate::{
     Config, Reload, RootAccess, console, first_start,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
-    log, recover,
+    log, recover, webhook,
 };
 
 static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
@@ -49,7 +50,13 @@ pub fn services() -> &'static [&'static Service] {
 /// The metrics beside those of the edge, one list for each slice.
 pub fn figures() -> &'static [&'static [Figure]] {
     static FIGURES: LazyLock<Vec<&'static [Figure]>> = LazyLock::new(|| {
-        let own: [&[Figure]; 3] = [&chancery_mail::FIGURES, &jobs::ledger::FIGURES, &jobs::count::FIGURES];
+        let own: [&[Figure]; 5] = [
+            &chancery_mail::FIGURES,
+            &jobs::place::FIGURES,
+            &jobs::deliver::FIGURES,
+            &jobs::ledger::FIGURES,
+            &jobs::count::FIGURES,
+        ];
         own.into_iter().chain(chancery_management::FIGURES.iter().copied()).collect()
     });
     &FIGURES
@@ -81,7 +88,8 @@ pub struct Server {
     pub root_access: RootAccess,
     app: Arc<App>,
     listener: Listener,
-    metrics: Option<Listener>,
+    /// The listeners of the metrics and of the console, where they have addresses of their own.
+    others: Vec<Listener>,
     mail_settings: MailSettings,
     /// The lock of an embedded database, held for the server's lifetime.
     _lock: Option<File>,
@@ -95,18 +103,15 @@ impl Server {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         let lock = prepare_files(config)?;
         let master = master_key(&config.master_key_file)?;
-        let listener = Listener::bind(config.listen, config.tls.as_ref()).await;
-        let listener = listener
-            .map_err(|error| StartError::new(format!("cannot listen on {}", config.listen), error))?;
-        let metrics = match config.metrics_listen {
-            Some(address) => Some(
-                Listener::bind(address, None)
-                    .await
-                    .map_err(|error| StartError::new(format!("cannot listen on {address}"), error))?
-                    .for_metrics(),
-            ),
-            None => None,
-        };
+        let mut listener = bind(config.listen, config.tls.as_ref()).await?;
+        let mut others = Vec::new();
+        if let Some(address) = config.metrics_listen {
+            others.push(bind(address, None).await?.for_metrics());
+        }
+        if let Some(address) = config.console_listen {
+            others.push(bind(address, None).await?.with_tls_of(&listener));
+            listener = listener.without_console();
+        }
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
         let public_url =
             config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
@@ -117,15 +122,7 @@ impl Server {
             networks: config.private_destinations.clone(),
         };
         let (app, root_access) = assemble(config, store, master, &public_url).await?;
-        Ok(Self {
-            public_url,
-            root_access,
-            app: Arc::new(app),
-            listener,
-            metrics,
-            mail_settings,
-            _lock: lock,
-        })
+        Ok(Self { public_url, root_access, app: Arc::new(app), listener, others, mail_settings, _lock: lock })
     }
 
     /// The application, for programs that embed the server.
@@ -149,16 +146,17 @@ impl Server {
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
         let jobs = jobs::jobs(&self.app, &self.mail_settings, now);
         let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
-        let metrics = self
-            .metrics
-            .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
+        let others = self.others.into_iter();
+        let others: Vec<_> = others
+            .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())))
+            .collect();
         serve(self.app, self.listener, stop).await;
         doing.abort();
         // no run begins any more; a write in progress ends by itself, and jobs can be dropped at any await
         let _ = doing.await;
         leases.release().await;
-        if let Some(metrics) = metrics {
-            metrics.abort();
+        for other in others {
+            other.abort();
         }
         // closing blocks on threads
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
@@ -219,6 +217,11 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     Ok(format!("{public_url}{path}"))
 }
 
+async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> Result<Listener, StartError> {
+    let bound = Listener::bind(address, tls).await;
+    bound.map_err(|error| StartError::new(format!("cannot listen on {address}"), error))
+}
+
 async fn open(config: &Config) -> Result<Store, StartError> {
     let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
     let (database, settings) = (config.database.clone(), config.store);
@@ -268,6 +271,8 @@ async fn assemble(
         public_url: public_url.to_owned(),
         metadata,
         snapshot: ItemCache::default(),
+        tails: Tails::default(),
+        send_webhook: webhook::sender(config.event_networks.clone()),
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let has_console = config.console && config.sign_in;

@@ -191,6 +191,10 @@ pub struct ConsolePreference {
     pub language: String,
     /// `compact`.
     pub density: String,
+    /// The zone in which times are shown; that of the browser where it is empty.
+    pub zone: String,
+    /// `off`: single letters do not act.
+    pub single_keys: String,
 }
 
 /// How a person wants pages to look.
@@ -198,12 +202,15 @@ pub struct ConsolePreference {
 /// # Errors
 /// Errors of the store.
 pub fn console_preference(tx: &mut Tx<'_>, person: Uuid) -> Result<ConsolePreference, StoreError> {
-    let text = "SELECT theme, language, density FROM console_preference WHERE person_id = ?1";
+    let text =
+        "SELECT theme, language, density, zone, single_keys FROM console_preference WHERE person_id = ?1";
     let found = tx.one(text, &[person.into()], |row| {
         Ok(ConsolePreference {
             theme: row.text(0)?.to_owned(),
             language: row.text(1)?.to_owned(),
             density: row.text(2)?.to_owned(),
+            zone: row.text(3)?.to_owned(),
+            single_keys: row.text(4)?.to_owned(),
         })
     });
     Ok(found?.unwrap_or_default())
@@ -219,13 +226,12 @@ pub fn keep_console_preference(
     wanted: &ConsolePreference,
 ) -> Result<(), StoreError> {
     let text = StateTable::ConsolePreference.insert(
-        "(person_id, theme, language, density) VALUES (?1, ?2, ?3, ?4) \
-         ON CONFLICT (person_id) DO UPDATE SET theme = ?2, language = ?3, density = ?4",
+        "(person_id, theme, language, density, zone, single_keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (person_id) DO UPDATE SET theme = ?2, language = ?3, density = ?4, zone = ?5, single_keys = ?6",
     );
-    let ConsolePreference { theme, language, density } = wanted;
-    let parameters =
-        vec![person.into(), theme.as_str().into(), language.as_str().into(), density.as_str().into()];
-    tx.queue(&text, parameters)
+    let ConsolePreference { theme, language, density, zone, single_keys } = wanted;
+    let chosen = [theme, language, density, zone, single_keys].map(|text| text.as_str().into());
+    tx.queue(&text, std::iter::once(person.into()).chain(chosen).collect())
 }
 
 /// How long the link of the first administrator is good, in ms.

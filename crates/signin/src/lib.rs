@@ -26,6 +26,7 @@ mod kept_flow;
 mod logout;
 mod new_password;
 mod outcome;
+mod own;
 mod page;
 mod passkey;
 mod password;
@@ -65,6 +66,7 @@ pub use kept_flow::KeptFlow;
 pub use logout::Told;
 pub use new_password::{ChangeBegun, NewPassword};
 pub use outcome::{Judged, NewSession, Outcome, Page, PageError};
+pub use own::{OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user, platform_user};
 pub use page::{
     ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, RECOVERY,
     REFUSED, SECOND_FACTOR, TERMS,
@@ -78,4 +80,4 @@ pub use refresh::GRANT_TYPE as REFRESH_TOKEN;
 pub use refresh_token_care::shows_refresh_token;
 pub use reset::{RESET, RESET_PATH, ResetLink, ResetPlace, ResetRequest, reset_page};
 pub use step::GivenConsent;
-pub use userinfo::UserInfoRefusal;
+pub use userinfo::{UserInfoRefusal, person_claims};

@@ -41,6 +41,11 @@ const PROFILE: &[(&str, &str)] = &[
 const EMAIL: (&str, &str) = ("email", "email_address");
 const PHONE: (&str, &str) = ("phone_number", "phone_number");
 
+/// The claims that say what a person is, each with its column.
+pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
+}
+
 impl Provider<'_> {
     /// The claims that an access token, whose signature and binding are verified, gives.
     ///

@@ -46,6 +46,10 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (38, include_str!("../../../migrations/0038_room_beside_grants.sql")),
     (39, include_str!("../../../migrations/0039_console.sql")),
     (40, include_str!("../../../migrations/0040_user_by_name.sql")),
+    (43, include_str!("../../../migrations/0043_event.sql")),
+    (44, include_str!("../../../migrations/0044_event_subscription.sql")),
+    (45, include_str!("../../../migrations/0045_console_oneself.sql")),
+    (46, include_str!("../../../migrations/0046_client_credential_use.sql")),
 ];
 
 /// The migration that adds the column of checksums.

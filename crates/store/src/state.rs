@@ -32,7 +32,7 @@ state_tables! {
     AttemptAtNobody = "attempt_at_nobody",
     /// Public keys that signed audit entries.
     AuditKey = "audit_key",
-    /// Audit entries that are in no tree yet.
+    /// Audit entries of the release before this one that have no position yet.
     AuditPending = "audit_pending",
     /// Authorization codes.
     AuthorizationCode = "authorization_code",
@@ -42,8 +42,24 @@ state_tables! {
     AuditNode = "audit_node",
     /// Leaves of the trees.
     AuditLeaf = "audit_leaf",
+    /// What came of tries to deliver events.
+    EventAttempt = "event_attempt",
+    /// Deliveries of events that wait, or were given up.
+    EventDelivery = "event_delivery",
+    /// How far subscriptions have come in the trails of events.
+    EventReader = "event_reader",
+    /// How deliveries to subscriptions fare.
+    EventSubscriber = "event_subscriber",
+    /// Which event stands where in its trail.
+    EventPlace = "event_place",
+    /// Events that have no position yet.
+    EventPending = "event_pending",
+    /// How far each trail of events has come.
+    EventTrail = "event_trail",
     /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
+    /// When secrets and key sets of client apps were last used.
+    ClientCredentialUse = "client_credential_use",
     /// How people want the console to look.
     ConsolePreference = "console_preference",
     /// Browsers in which people use the console.

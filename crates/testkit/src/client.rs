@@ -14,6 +14,47 @@ pub struct Client {
     token: Option<String>,
 }
 
+/// Server-sent events, as they arrive.
+pub struct EventStream {
+    body: hyper::body::Incoming,
+    read: String,
+}
+
+/// A server-sent event.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StreamedEvent {
+    /// What a reader that connects again names.
+    pub id: String,
+    /// Its type.
+    pub event: String,
+    /// What it says.
+    pub data: String,
+}
+
+impl EventStream {
+    /// The next event; `None` when the server ended the stream.
+    pub async fn next(&mut self) -> Option<StreamedEvent> {
+        loop {
+            if let Some(end) = self.read.find("\n\n") {
+                let block = self.read.get(..end).unwrap_or_default();
+                let line = |name: &str| {
+                    let found = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                    found.unwrap_or_default().to_owned()
+                };
+                let event = StreamedEvent { id: line("id"), event: line("event"), data: line("data") };
+                self.read.drain(..end + 2);
+                // without data it says how far the stream has come
+                if !event.data.is_empty() {
+                    return Some(event);
+                }
+                continue;
+            }
+            let part = self.body.frame().await?.ok()?.into_data().ok()?;
+            self.read.push_str(&String::from_utf8_lossy(&part));
+        }
+    }
+}
+
 /// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
@@ -67,16 +108,7 @@ impl Client {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Option<Answer> {
-        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base) };
-        let mut request = Request::builder().method(&method).uri(&url);
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Full::from(body)).ok()?;
-        let (parts, body) = self.http.request(request).await.ok()?.into_parts();
+        let (parts, body) = self.request(&method, path, headers, body).await?;
         let bytes = body.collect().await.ok()?.to_bytes();
         Some(Answer {
             status: parts.status,
@@ -84,6 +116,48 @@ impl Client {
             bytes,
             request: format!("{method} {path}"),
         })
+    }
+
+    /// Opens a stream of events.
+    ///
+    /// # Panics
+    /// When the server does not answer with one.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without an answer")]
+    pub async fn stream(&self, path: &str, headers: &[(&str, &str)]) -> EventStream {
+        let opened = self.request(&Method::GET, path, headers, Vec::new()).await;
+        let (parts, body) = opened.expect("the server answers");
+        assert_eq!(parts.status, StatusCode::OK);
+        assert_eq!(parts.headers["content-type"], "text/event-stream");
+        EventStream { body, read: String::new() }
+    }
+
+    /// The status of the answer to a GET whose body never ends.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without an answer")]
+    pub async fn status(&self, path: &str) -> u16 {
+        let answered = self.request(&Method::GET, path, &[], Vec::new()).await;
+        answered.expect("the server answers").0.status.as_u16()
+    }
+
+    async fn request(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Option<(http::response::Parts, hyper::body::Incoming)> {
+        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base) };
+        let mut request = Request::builder().method(method).uri(&url);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::from(body)).ok()?;
+        Some(self.http.request(request).await.ok()?.into_parts())
     }
 
     async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {

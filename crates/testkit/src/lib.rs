@@ -11,13 +11,15 @@ mod client;
 mod engine;
 mod process;
 mod proxy;
+mod receiver;
 mod template;
 mod world;
 
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, EventStream, StreamedEvent};
 pub use engine::{Database, Engine};
 pub use process::{Process, SECRET};
 pub use proxy::{Cut, Proxy, TlsAnswer};
+pub use receiver::{Received, Receiver};
 pub use world::{RoleRow, Test, World, no_words, run_with};
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a

@@ -3,6 +3,8 @@
 #![warn(missing_docs)]
 
 pub mod audit_trail;
+pub mod event;
+pub mod event_subscription;
 pub mod group;
 pub mod group_metadata;
 pub mod passkey;
@@ -35,6 +37,7 @@ pub static SERVICE: Service = Service {
     operations: &[
         user::OPERATIONS,
         user::STATE_OPERATIONS,
+        user::STATES_OPERATIONS,
         user::EXPLAIN_OPERATIONS,
         password::OPERATIONS,
         user_image::OPERATIONS,
@@ -50,5 +53,8 @@ pub static SERVICE: Service = Service {
         synchronize::OPERATIONS,
         user_profile::OPERATIONS,
         &audit_trail::OPERATIONS,
+        event::OPERATIONS,
+        &event_subscription::OPERATIONS,
+        &event_subscription::MORE,
     ],
 };

@@ -24,8 +24,10 @@ use crate::{
     compress::CompressedText,
     connections::{ConnectionLimits, Connections},
     deprecation::Deprecation,
+    event_stream::Streams,
     execute,
     fair_shares::LongReads,
+    health::Jobs,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
@@ -122,12 +124,16 @@ pub struct App {
     pub(crate) page_limiter: Limiter,
     /// Permits for requests for a link that resets a password, which are worked on after they are answered.
     pub(crate) resets: Arc<Semaphore>,
+    /// Places for streams of events.
+    pub(crate) streams: Streams,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
     pub(crate) bodies: Bodies,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
+    /// How the background jobs stand.
+    pub(crate) jobs: Jobs,
     pub(crate) documents: Vec<Document>,
 }
 
@@ -190,10 +196,12 @@ impl App {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
             metrics: Metrics::new(services, figures, &connections),
             connections,
+            jobs: Jobs::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
             resets: Arc::new(Semaphore::new(RESETS)),
+            streams: Streams::default(),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
@@ -219,13 +227,13 @@ impl App {
     }
 
     /// Answers a request; never fails.
-    pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
+    pub async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<AnswerBody> {
         let (parts, body) = request.into_parts();
         let span = trace::of_request(&parts);
         self.answer(parts, RequestBody::from(body)).instrument(span).await
     }
 
-    async fn answer(&self, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
+    async fn answer(self: &Arc<Self>, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
         let started = Instant::now();
         let (mut entry, mut beside) = (None, None);
         let outcome = match check_host(&parts) {
@@ -266,11 +274,6 @@ impl App {
         self.provider(&self.store.with(Class::Background)).tell_sign_outs(policy, now).await
     }
 
-    /// Records that a background job succeeded.
-    pub fn note_job(&self, job: &'static str) {
-        self.metrics.note_job(job);
-    }
-
     /// Records a metric that a job determined.
     pub fn note_figure(&self, figure: &'static Figure, value: i64) {
         self.metrics.figures.note(figure, value);
@@ -290,7 +293,7 @@ impl App {
     }
 
     async fn dispatch(
-        &self,
+        self: &Arc<Self>,
         parts: &Parts,
         body: &mut RequestBody,
         (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),

@@ -125,6 +125,25 @@ impl App {
         Ok((requirement, authorization))
     }
 
+    /// What a request is granted now whose proof was looked at before: an answer that goes on asks again and again.
+    ///
+    /// # Errors
+    /// The refusal: its token has ended, or what it needs was taken away.
+    pub async fn authorize_again(
+        &self,
+        parts: &Parts,
+        requirement: &Requirement,
+        store: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Authorization, Problem> {
+        let token = access_token(&parts.headers).map(|(_, token)| token);
+        let context = match self.rights.recall(token, store) {
+            Some(context) => context,
+            None => self.look_up(token, store, now).await?,
+        };
+        Requirement { now, ..requirement.clone() }.judge(context)
+    }
+
     /// Like [`App::authorize`], by current rights: for requests without a transaction, which would detect
     /// stale ones.
     ///

@@ -27,7 +27,7 @@ pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
         let tag = call.answer.tag.take().unwrap_or_else(|| etag(body));
         answer.headers.push(("etag", tag));
     }
-    if !call.request.minimal {
+    if !call.request.minimal || !op.writes() {
         return;
     }
     body.clear();

@@ -161,6 +161,13 @@ impl Connections {
         }
     }
 
+    /// Resolves when the server begins to stop.
+    pub async fn stopping(&self) {
+        let mut stage = self.stage.subscribe();
+        // that nobody can say so any more is the same
+        let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+    }
+
     /// Resolves when stalled connections are given up because the server stops.
     pub async fn stop_deadline(&self) {
         let mut stage = self.stage.subscribe();

@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem,
+    Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Reply,
     Request, Shape, Steps, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
@@ -24,13 +24,15 @@ use crate::{
     body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
+    event_stream::{self, Reader},
     idempotency::{self, Claim},
     request::{check_accept, is_merge_patch, media_type, read_form, text},
     route::Entry,
+    trace::TraceId,
 };
 
 /// How long a reader of a long answer may pause before it is given up.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Parts of an answer that may be queued for the reader.
 const PARTS: usize = 4;
 /// Attempts of an operation while signing keys change between the verification of its token and its
@@ -41,7 +43,7 @@ const PROGRESS: u64 = 10_000;
 
 /// Executes an operation.
 pub async fn execute(
-    app: &App,
+    app: &Arc<App>,
     entry: Entry,
     parts: &Parts,
     body: &mut RequestBody,
@@ -68,6 +70,10 @@ pub async fn execute(
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
     check_query(op, &query)?;
+    if op.reply == Reply::Events {
+        let reader = Reader { op, parts: parts.clone(), store, path: parameters, query };
+        return event_stream::open(Arc::clone(app), reader, (requirement, allowed)).await;
+    }
     let (mut json, mut merge_patch, mut upload, mut reservation) = (None, false, None, None);
     let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
     let mut request_digest = if has_key { idempotency::digest(parts, &[]) } else { Vec::new() };
@@ -145,6 +151,7 @@ pub async fn carry_out(
     // receiving a body takes time: decisions use the time after it
     let mut context = Context::new(&app.context, scope, now(), actor, acting);
     context.is_person = caller.is_some_and(|caller| caller.is_person);
+    context.trace = Some(TraceId::of(authorized.parts).number());
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     match claim {
@@ -220,7 +227,7 @@ fn check_query(op: &Op, query: &[(String, String)]) -> Result<(), Problem> {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
     let times = |name: &str| query.iter().filter(|(known, _)| known == name).count();
-    match op.query.iter().find(|own| times(own.name) > 1) {
+    match op.query.iter().find(|own| !own.is_repeated() && times(own.name) > 1) {
         Some(own) => Err(Problem::invalid(format!("The query parameter {} is there twice.", own.name))),
         None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! The metrics of slices, read when metrics are requested.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{
         Arc,
@@ -54,6 +55,12 @@ impl Figures {
         if let Some((_, known)) = self.list.iter().find(|(known, _)| known.name == figure.name) {
             known.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Those that are known, by name; times in milliseconds since 1970.
+    pub fn values(&self) -> BTreeMap<&'static str, i64> {
+        let all = self.list.iter().map(|(figure, value)| (figure.name, value.load(Ordering::Relaxed)));
+        all.filter(|(_, value)| *value != UNKNOWN).collect()
     }
 
     /// Reads all that come from the database. A metric that cannot be read is left out, counted and logged.

@@ -38,7 +38,16 @@ const BACKLOG: usize = 1024;
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<Arc<Tls>>,
-    metrics_only: bool,
+    serves: Serves,
+}
+
+/// What an address serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    All,
+    /// All but the console, which has an address of its own.
+    AllButConsole,
+    Metrics,
 }
 
 impl Listener {
@@ -48,13 +57,25 @@ impl Listener {
     /// The address is in use, or the files are invalid.
     pub async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> io::Result<Self> {
         let tls = tls.map(Tls::read).transpose()?;
-        Ok(Self { tcp: TcpListener::bind(address).await?, tls, metrics_only: false })
+        Ok(Self { tcp: TcpListener::bind(address).await?, tls, serves: Serves::All })
     }
 
     /// Serves only metrics at this address, without a token.
     #[must_use]
     pub fn for_metrics(self) -> Self {
-        Self { metrics_only: true, ..self }
+        Self { serves: Serves::Metrics, ..self }
+    }
+
+    /// Serves no console at this address.
+    #[must_use]
+    pub fn without_console(self) -> Self {
+        Self { serves: Serves::AllButConsole, ..self }
+    }
+
+    /// Takes the TLS of another listener, so that both are reloaded at once.
+    #[must_use]
+    pub fn with_tls_of(self, other: &Self) -> Self {
+        Self { tls: other.tls.clone(), ..self }
     }
 
     /// The address, with the port that was chosen.
@@ -83,6 +104,8 @@ pub struct Peer {
     pub address: IpAddr,
     /// The request's trace, set on first use.
     pub trace: OnceLock<TraceId>,
+    /// What the address serves that the request came to.
+    pub(crate) serves: Serves,
 }
 
 /// Serves until `stop` resolves with the time to drain, then finishes what runs.
@@ -146,7 +169,7 @@ impl Host {
             app: Arc::clone(&self.app),
             builder: self.builder.clone(),
             address: peer.ip(),
-            metrics_only: self.listener.metrics_only,
+            serves: self.listener.serves,
             slot,
         };
         match &self.listener.tls {
@@ -168,7 +191,7 @@ struct Guest {
     app: Arc<App>,
     builder: Builder<TokioExecutor>,
     address: IpAddr,
-    metrics_only: bool,
+    serves: Serves,
     slot: Slot,
 }
 
@@ -189,15 +212,20 @@ impl Guest {
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (app, address, metrics_only) = (Arc::clone(&self.app), self.address, self.metrics_only);
+        let (app, address, serves) = (Arc::clone(&self.app), self.address, self.serves);
         let answer = move |mut request: Request<Incoming>| {
             let address = caller(address, request.headers(), &app.trusted_proxies);
-            request.extensions_mut().insert(Peer { address, trace: OnceLock::new() });
+            request.extensions_mut().insert(Peer { address, trace: OnceLock::new(), serves });
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
             let app = Arc::clone(&app);
-            async move { if metrics_only { app.handle_metrics(request).await } else { app.handle(request).await } }
+            async move {
+                match serves {
+                    Serves::Metrics => app.handle_metrics(request).await,
+                    Serves::All | Serves::AllButConsole => app.handle(request).await,
+                }
+            }
         };
         converse(&self.builder, io, (&self.app.connections, &self.slot.activity), answer).await;
     }

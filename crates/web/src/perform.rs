@@ -1,12 +1,17 @@
 //! Operations that pages run: the half of a request that begins once it was read, with a person's rights of now.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
 use chancery_record::{FieldError, Timestamp, read_json};
-use chancery_resource::{Op, Preconditions, Problem, ProblemKind, Request};
-use chancery_store::Error;
+use chancery_resource::{
+    Call, Context, Method, Op, Out, Preconditions, Problem, ProblemKind, Request, Steps, finish, flush, run,
+};
+use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt as _, Limited};
 
@@ -15,7 +20,7 @@ use crate::{
     authority::{Rights, refuse},
     execute::{AuthorizedRequest, carry_out},
     idempotency::{self, Claim},
-    visitor::{SessionAuthority, Visitor},
+    visitor::{SessionAuthority, SessionLookup, SessionRights, Visitor},
 };
 
 /// The most bytes of an answer that a page is made of.
@@ -35,12 +40,14 @@ pub struct Input {
     pub dry_run: bool,
     /// By what a repetition is known (`Idempotency-Key`), where the operation takes one.
     pub key: Option<String>,
+    /// Whether what changed is not told, and what is listed without its sets: what a page does not show can be long.
+    pub is_brief: bool,
 }
 
 impl Input {
     /// An operation without a body.
     pub const fn of(op: &'static Op, path: Vec<String>) -> Self {
-        Self { op, path, query: Vec::new(), body: None, dry_run: false, key: None }
+        Self { op, path, query: Vec::new(), body: None, dry_run: false, key: None, is_brief: false }
     }
 }
 
@@ -60,9 +67,43 @@ impl Output {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
+    /// The rows of a list, which some answers hold as `items`.
+    pub fn rows(&self) -> Vec<serde_json::Value> {
+        let listed = match self.json() {
+            serde_json::Value::Object(mut members) => members.remove("items").unwrap_or_default(),
+            listed => listed,
+        };
+        if let serde_json::Value::Array(rows) = listed { rows } else { Vec::new() }
+    }
+
     /// A header's text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+}
+
+fn written_body(body: Option<&serde_json::Value>) -> Vec<u8> {
+    body.map(|body| body.to_string().into_bytes()).unwrap_or_default()
+}
+
+impl Input {
+    /// The request that the operation reads.
+    fn request(self) -> Result<Request, Problem> {
+        let json = self.body.is_some().then(|| read_json(&written_body(self.body.as_ref()))).transpose();
+        let json = json.map_err(|error| Problem::invalid(error.0))?;
+        Ok(Request {
+            op: self.op,
+            address: format!("?{}", written(&self.query)),
+            path: self.path,
+            query: self.query,
+            preconditions: Preconditions { if_match: None, if_none_match: None },
+            merge_patch: json.is_some() && self.op.method == Method::Patch,
+            body: json,
+            bytes: None,
+            dry_run: self.dry_run,
+            reads_later: false,
+            minimal: self.is_brief,
+        })
     }
 }
 
@@ -78,22 +119,13 @@ impl App {
         input: Input,
         now: Timestamp,
     ) -> Result<Output, Problem> {
-        let Input { op, path, query, body, dry_run, key } = input;
+        let (op, key) = (input.op, input.key.clone().filter(|_| !input.dry_run && input.op.writes()));
         let allowed = visitor.judge(op.permit).map_err(refuse)?;
         let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
-        let lookup = RightsLookup::new(&self.store, &self.token_service, None, store.as_deref(), now).await?;
-        let authority = SessionAuthority {
-            digest: visitor.digest.clone(),
-            permit: op.permit,
-            store: lookup,
-            idle: self.console_lifetimes.idle,
-            admin_acr: self.sign_in.admin_acr,
-            now,
-        };
+        let authority = SessionAuthority { session: self.session(visitor, now).await?, permit: op.permit };
         let mut rights = Rights::Session(Arc::new(authority));
-        let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
-        let json = bytes.as_deref().map(read_json).transpose();
-        let json = json.map_err(|error| Problem::invalid(error.0))?;
+        let digested = key.is_some().then(|| written_body(input.body.as_ref()));
+        let mut request = input.request()?;
         let caller = visitor.caller.as_ref();
         let authorized = AuthorizedRequest {
             app: self,
@@ -103,9 +135,9 @@ impl App {
             caller: Some((caller.id, caller.subscription)),
             now,
         };
-        let claim = match key.filter(|_| !dry_run && op.writes()) {
+        let claim = match key {
             Some(key) => {
-                let request = idempotency::digest(parts, bytes.as_deref().unwrap_or_default());
+                let request = idempotency::digest(parts, &digested.unwrap_or_default());
                 let about = (caller.id, op.shape, allowed.scope.store());
                 match authorized.claim(&mut rights, about, key.as_bytes(), request).await? {
                     Claim::Held(claim) => Some(claim),
@@ -114,19 +146,7 @@ impl App {
             }
             None => None,
         };
-        let request = Request {
-            op,
-            address: format!("?{}", written(&query)),
-            path,
-            query,
-            preconditions: Preconditions { if_match: None, if_none_match: None },
-            merge_patch: json.is_some() && op.method == chancery_resource::Method::Patch,
-            body: json,
-            bytes: None,
-            dry_run,
-            reads_later: !dry_run && claim.is_none(),
-            minimal: false,
-        };
+        request.reads_later = !request.dry_run && claim.is_none();
         let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
         let outcome = match claim {
             Some(claim) => claim.finish(self, parts, outcome).await,
@@ -134,6 +154,84 @@ impl App {
         };
         collect(outcome?).await
     }
+}
+
+impl App {
+    /// The session, which the transaction of an operation reads.
+    async fn session(&self, visitor: &Visitor, now: Timestamp) -> Result<SessionLookup, Problem> {
+        let store = visitor.store.as_ref().map(|store| store.scope.name.as_str());
+        let lookup = RightsLookup::new(&self.store, &self.token_service, None, store, now).await?;
+        Ok(SessionLookup {
+            digest: visitor.digest.clone(),
+            store: lookup,
+            idle: self.console_lifetimes.idle,
+            admin_acr: self.sign_in.admin_acr,
+            now,
+        })
+    }
+
+    /// Runs several operations for a person in one transaction, in their order: all are done, or none. Each has its own
+    /// permit, judged by the rights that the person has as the transaction begins, and its own audit entries and events.
+    ///
+    /// # Errors
+    /// The number of the first operation that refuses, with its problem.
+    pub async fn perform_together(
+        &self,
+        visitor: &Visitor,
+        inputs: Vec<Input>,
+        now: Timestamp,
+    ) -> Result<Vec<Output>, (usize, Problem)> {
+        let is_heavy = inputs.iter().any(|input| input.op.is_batch());
+        let mut calls = Vec::with_capacity(inputs.len());
+        for (index, input) in inputs.into_iter().enumerate() {
+            let at = |problem| (index, problem);
+            let allowed = visitor.judge(input.op.permit).map_err(|denied| at(refuse(denied)))?;
+            let scope = allowed.scope.to_be_changed(input.op.writes());
+            let caller = visitor.caller.as_ref();
+            let mut context = Context::new(&self.context, scope, now, Some(caller.id), caller.acting());
+            context.is_person = caller.is_person;
+            let request = input.request().map_err(at)?;
+            calls.push(Call { request, context, steps: Steps::default(), answer: Out::default() });
+        }
+        let session = self.session(visitor, now).await.map_err(|problem| (0, problem))?;
+        let calls = Arc::new(Mutex::new(calls));
+        let reached = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&reached);
+        let running = move |tx: &mut Tx<'_>| {
+            let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+            let rights = session.look_up(tx)?;
+            let mut outputs = Vec::with_capacity(calls.len());
+            for (index, call) in calls.iter_mut().enumerate() {
+                counting.store(index, Ordering::Relaxed);
+                outputs.push(one_of_several(call, &rights, tx)?);
+            }
+            // the commit goes with what the last one has queued
+            calls.last_mut().map_or(Ok(()), |call| finish(call, tx))?;
+            Ok::<_, Problem>(outputs)
+        };
+        let store = self.store.with(if is_heavy { Class::Heavy } else { Class::Ordinary });
+        let done = store.run("Together", Mode::Write, None, running).await;
+        done.map_err(|problem| (reached.load(Ordering::Relaxed), problem))
+    }
+}
+
+/// Runs an operation within a transaction that others share.
+fn one_of_several(call: &mut Call, rights: &SessionRights, tx: &mut Tx<'_>) -> Result<Output, Problem> {
+    let op = call.request.op;
+    call.context.scope = rights.decide(op.permit)?.scope.to_be_changed(op.writes());
+    // an attempt before this one may have left the beginning of its answer
+    call.answer = Out::default();
+    let answer = run(call, tx)?;
+    if let Some(problem) = answer.refusal {
+        return Err(*problem);
+    }
+    if !answer.is_final() {
+        return Err(Error::Internal("an operation of several steps cannot share a transaction".into()).into());
+    }
+    call.answer.finish();
+    let body = std::mem::take(&mut call.answer.bytes);
+    flush(call, tx)?;
+    Ok(Output { status: answer.status, headers: HeaderMap::new(), body: body.into() })
 }
 
 fn written(query: &[(String, String)]) -> String {

@@ -39,6 +39,8 @@ impl Default for Pool {
                 // fewer places than processors, so that something is left for other requests
                 Purpose::Password => processors.saturating_sub(1).max(1),
                 Purpose::Elsewhere => ASKING,
+                // who waits for an event takes nothing
+                Purpose::Event => WAITING,
                 _ => 1,
             };
             WorkQueue { slots: Arc::new(Semaphore::new(slots)), waiting: BoundedCounter::default() }

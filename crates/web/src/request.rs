@@ -80,6 +80,7 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
 pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
     match op.reply {
         Reply::Content(types) => accepts(headers, types),
+        Reply::Events => accepts(headers, &["text/event-stream"]),
         _ => accepts(headers, &["application/json"]),
     }
 }

@@ -8,7 +8,7 @@ use chancery_auth::{
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
 use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, RESET_PATH, shows_refresh_token};
-use chancery_store::{Class, Health};
+use chancery_store::Class;
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
 
@@ -17,8 +17,8 @@ use crate::{
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
     compress::CompressedText,
-    connections::Stage,
     discovery::discovery,
+    listener::{Peer, Serves},
     pages,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
@@ -200,7 +200,9 @@ impl SystemRoute {
             return Err(not_allowed(named));
         }
         if matches!(self, Self::Console | Self::ConsolePage) {
-            let pages = app.console.filter(|_| app.sign_in.is_on);
+            let is_here =
+                parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
+            let pages = app.console.filter(|_| app.sign_in.is_on && is_here);
             let none = || Problem::not_found("console at this server");
             return pages.ok_or_else(none)?(app, parts, body, now).await;
         }
@@ -306,19 +308,10 @@ impl SystemRoute {
     }
 }
 
-/// The store's health as last observed: a probe must not hang where the database does.
+/// Whether requests can be sent here.
 fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
-    let health = app.store.health();
-    let (reason, detail) = match health {
-        _ if app.connections.stage() != Stage::Open => {
-            ("draining", "The server stops. Send requests to another one.")
-        }
-        Health::Ready => return respond(200, "application/json", "{\"status\":\"ready\"}"),
-        Health::ReadOnly => (health.name(), "The storage takes no writes."),
-        Health::Clock => {
-            (health.name(), "The database's clock is more than 30 seconds away from this server's.")
-        }
-        Health::Unavailable => (health.name(), "The storage does not answer."),
+    let Some((reason, detail)) = app.unready() else {
+        return respond(200, "application/json", "{\"status\":\"ready\"}");
     };
     let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
     answer::problem(problem.with_header("retry-after", "1"), parts)

@@ -36,6 +36,11 @@ impl TraceId {
         Self((half() << 64 | half()).max(1))
     }
 
+    /// Its number, of 128 bits.
+    pub const fn number(self) -> u128 {
+        self.0
+    }
+
     /// A request's trace id; the same on each call.
     pub fn of(parts: &Parts) -> Self {
         let made = || Self::given(&parts.headers).unwrap_or_else(Self::random);

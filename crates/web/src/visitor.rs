@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{AccessDenied, Caller, RightsLookup, StoreContext, decide, in_session};
+use chancery_auth::{AccessDenied, Caller, RightsLookup, SecurityContext, StoreContext, decide, in_session};
 use chancery_record::Timestamp;
 use chancery_resource::{Op, Permit, Problem, ProblemKind};
 use chancery_signin::{
@@ -41,6 +41,11 @@ impl Visitor {
         self.judge(op.permit).is_ok()
     }
 
+    /// Whether the person has what a permit wants.
+    pub fn has(&self, permit: Permit) -> bool {
+        self.judge(permit).is_ok()
+    }
+
     /// Whether the person has no role at all.
     pub fn has_no_role(&self) -> bool {
         self.caller.roles.is_empty()
@@ -54,22 +59,48 @@ impl Visitor {
 
 /// A session and the permit that an operation needs: enough to decide within its transaction.
 pub struct SessionAuthority {
-    pub digest: Vec<u8>,
+    pub session: SessionLookup,
     pub permit: Permit,
+}
+
+impl SessionAuthority {
+    /// Decides by the session and the roles that the transaction reads.
+    pub fn decide(&self, tx: &mut Tx<'_>) -> Result<Authorization, Problem> {
+        self.session.look_up(tx)?.decide(self.permit)
+    }
+}
+
+/// A session, as a transaction finds it.
+pub struct SessionLookup {
+    pub digest: Vec<u8>,
     pub store: RightsLookup,
     pub idle: i64,
     pub admin_acr: &'static str,
     pub now: Timestamp,
 }
 
-impl SessionAuthority {
-    /// Decides by the session and the roles that the transaction reads.
-    pub fn decide(&self, tx: &mut Tx<'_>) -> Result<Authorization, Problem> {
+impl SessionLookup {
+    /// The rights that the session has now.
+    pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<SessionRights, Problem> {
         let found = find_console_session(tx, &self.digest, self.idle, self.now)?.ok_or_else(over)?;
         let caller = caller_of(tx, &found, self.admin_acr, self.now)?.ok_or_else(over)?;
-        let context = self.store.look_up(tx)?;
-        let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(refuse)?;
-        Ok(Authorization { epoch: context.epoch, caller: Some(Arc::new(caller)), scope })
+        let SecurityContext { epoch, store, .. } = self.store.look_up(tx)?;
+        Ok(SessionRights { caller: Arc::new(caller), epoch, store })
+    }
+}
+
+/// What a session may do, as it was read within a transaction.
+pub struct SessionRights {
+    caller: Arc<Caller>,
+    epoch: i64,
+    store: Option<Arc<StoreContext>>,
+}
+
+impl SessionRights {
+    /// Decides whether an operation with this permit may run.
+    pub fn decide(&self, permit: Permit) -> Result<Authorization, Problem> {
+        let scope = decide(permit, &self.caller, self.store.as_deref()).map_err(refuse)?;
+        Ok(Authorization { epoch: self.epoch, caller: Some(Arc::clone(&self.caller)), scope })
     }
 }
 

@@ -138,7 +138,7 @@ on_both_engines! {
 }
 
 /// Sends the form of the note.
-async fn undo(world: &World, browser: &mut Browser, page: Page) -> Page {
+pub async fn undo(world: &World, browser: &mut Browser, page: Page) -> Page {
     let note = page.html.split("class=\"note\"").nth(1).unwrap().split("</div>").next().unwrap().to_owned();
     let action = note.split("action=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let note = Page { html: note, ..page };

@@ -7,7 +7,7 @@ use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
 use crate::id;
 
 /// The lists of the interface: every path with a list that takes no more of the path.
-fn lists() -> Vec<String> {
+pub fn lists() -> Vec<String> {
     let mut found = Vec::new();
     for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
         for op in service.all() {
@@ -15,7 +15,8 @@ fn lists() -> Vec<String> {
             let is_list = op.method == chancery_resource::Method::Get && op.reply.is_list();
             if is_list && path.matches('/').count() == 1 && !path.contains('{') {
                 let store = if service.base.contains("{userstore}") { "/store/default" } else { "" };
-                found.push(format!("/console{store}{path}"));
+                let name = if path.contains('-') { op.shape.name } else { path.trim_start_matches('/') };
+                found.push(format!("/console{store}/{name}"));
             }
         }
     }
@@ -111,6 +112,25 @@ on_both_engines! {
         assert!(saved.html.contains("<h1>Theirs"), "{}", saved.html);
         let now = world.admin.get(&format!("{BASE}/Tenant/{}", id(&tenant))).await.is(200).json();
         assert_eq!((&now["name"], &now["description"]), (&json!("Theirs"), &json!("Mine")));
+    }
+
+    /// A form is judged before it is sent, and the next one is at hand.
+    async fn a_new_one_is_judged_while_it_is_typed(world: World) {
+        let mut browser = administrator(&world).await;
+        let path = "/console/store/default/User/new";
+        let page = browser.open(path).await;
+        assert!(page.html.contains("data-check") && page.html.contains("<details class=\"card folded\">"), "{}", page.html);
+        let key = page.field("key");
+        for (name, status) in [("ada", 409), ("grace", 200)] {
+            let fields = [("loginName", name), ("key", key.as_str()), ("check", "true")];
+            let judged = post(&world, &mut browser, &page, path, &fields).await;
+            assert_eq!((judged.status, judged.html.contains("f-loginName-wrong")), (status, status != 200), "{}", judged.html);
+        }
+        let fields = [("loginName", "grace"), ("key", key.as_str()), ("another", "true")];
+        let made = post(&world, &mut browser, &page, path, &fields).await;
+        assert!(made.html.contains("name=\"another\"") && made.html.contains("Created") && made.field("key") != key, "{}", made.html);
+        let users = world.admin.get(&world.path("/User")).await.is(200).json();
+        assert_eq!(users.as_array().unwrap().len(), 2);
     }
 
     /// A form that is sent twice makes one.

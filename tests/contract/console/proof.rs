@@ -7,7 +7,7 @@ use super::{BASE, Browser, PASSWORD, administrator, hidden, post};
 use crate::sign_in::browser::Page;
 
 /// Makes every proof eleven minutes old.
-async fn let_it_grow_old(world: &World) {
+pub async fn let_it_grow_old(world: &World) {
     world.sql(vec![("UPDATE console_session SET proven_on = proven_on - 660000", vec![])]).await;
 }
 

@@ -179,6 +179,7 @@ on_both_engines! {
         append_leaves(&world).await;
         let (keys, kept) = (keys(&world).await, note(&world).await);
         restore(&world).await;
+        sql(&world, vec![("UPDATE event_trail SET leaves = 1 WHERE trail > 0".to_owned(), vec![])]).await;
         let (text, _) = sound(&world, "default").await;
         let (_, found) = findings(&text, &keys, Some(&kept));
         assert_eq!((found[0].kind, found[0].position), (FindingKind::Cut, Some(1)));

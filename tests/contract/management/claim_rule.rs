@@ -117,6 +117,60 @@ on_both_engines! {
         }
     }
 
+    /// A rule is tried before it is saved: beside the others, or in the place of the one that it would become.
+    async fn a_draft_takes_part(world: World) {
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let drop = world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^secret$" }))).await;
+        let path = format!("{BASE}/ClaimRule/evaluate");
+        let claims = json!([{ "type": "role", "value": "editor" }, { "type": "secret", "value": "x" }]);
+        let told = async |draft: Value| {
+            let body = json!({ "claims": claims, "tenantId": tenant, "draft": draft, "trace": true });
+            world.admin.post(&path, body).await.is(200).json()
+        };
+        let effects = |told: &Value| -> Vec<String> {
+            let steps = told["steps"].as_array().unwrap();
+            steps.iter().map(|step| format!("{} {}", step["claim"]["type"].as_str().unwrap(), step["effect"].as_str().unwrap())).collect()
+        };
+        let without = told(json!(null)).await;
+        assert_eq!((effects(&without), &without["inForce"]), (vec!["role Passed".to_owned(), "secret Dropped".to_owned()], &json!([drop["id"]])));
+        let body = json!({ "claims": claims, "tenantId": tenant });
+        let untraced = world.admin.post(&path, body).await.is(200).json();
+        assert_eq!((&untraced["claims"], untraced.get("steps")), (&without["claims"], None));
+
+        let nil = json!("00000000-0000-0000-0000-000000000000");
+        let shout = json!({ "ruleType": "Transform", "ruleLevel": "ClientApp", "priority": 5, "typeEvaluationRule": "^role$",
+            "transformTarget": "ClaimValue", "valueTransformationReplacement": "EDITOR" });
+        let beside = told(rule(shout)).await;
+        assert_eq!(beside["inForce"], json!([drop["id"], nil]));
+        assert_eq!(effects(&beside), ["role Passed", "secret Dropped", "role Changed"]);
+        assert_eq!((&beside["steps"][2]["became"]["value"], &beside["steps"][2]["rule"]), (&json!("EDITOR"), &nil));
+        assert_eq!(each(&beside["claims"], "value"), ["EDITOR"]);
+
+        let mut instead = drop.clone();
+        instead["typeEvaluationRule"] = json!("^role$");
+        assert_eq!(each(&told(instead.clone()).await["claims"], "type"), ["secret"]);
+        instead["isActive"] = json!(false);
+        let off = told(instead).await;
+        assert_eq!((each(&off["claims"], "type"), &off["inForce"]), (vec!["role", "secret"], &json!([])));
+        assert_eq!(world.all("ClaimRule").await, json!([drop]), "nothing was saved");
+    }
+
+    /// What is wrong with a draft is told where it is, to the character.
+    async fn a_draft_is_judged(world: World) {
+        let path = format!("{BASE}/ClaimRule/evaluate");
+        for (more, at) in [
+            (json!({ "valueEvaluationRule": "a(b" }), "/draft/valueEvaluationRule"), (json!({ "ruleType": "Guess" }), "/draft/ruleType"),
+            (json!({ "rule": 1 }), "/draft/rule"),
+        ] {
+            let problem = world.admin.post(&path, json!({ "claims": [], "draft": rule(more) })).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [at]);
+            assert!(at != "/draft/valueEvaluationRule" || problem["errors"][0]["detail"].as_str().unwrap().contains("(at character 2)"), "{problem}");
+        }
+        for (body, at) in [(json!({ "claims": [], "draft": 1 }), "/draft"), (json!({ "claims": [], "trace": 1 }), "/trace")] {
+            assert_eq!(pointers(&world.admin.post(&path, body).await.problem(400, "invalid-request")), [at]);
+        }
+    }
+
     async fn a_tenant_s_rules_are_its_admin_s(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;

@@ -122,6 +122,11 @@ const ROWS: &[(&str, &str, &str)] = &[
         r#"{"content": "<p>changed %</p>"}"#,
     ),
     (
+        "EventSubscription",
+        r#"{"name": "receiver %", "url": "https://receiver.example/%", "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"name": "changed receiver %"}"#,
+    ),
+    (
         "IpAddressRange",
         r#"{"lower": "10.0.0.%", "upper": "10.0.0.200", "tenantId": "{Tenant 1}"}"#,
         r#"{"upper": "10.0.1.%"}"#,

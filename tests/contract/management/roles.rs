@@ -85,6 +85,10 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInConsent", TENANT, TENANT),
     ("/SignInRecord", NOBODY, RECORDS),
+    // read by those who may read what the events are about; auditors have the trail
+    ("/Event", NOBODY, TENANT),
+    ("/EventSubscription", TENANT, TENANT),
+    ("/SignInEvent", NOBODY, TENANT),
     ("/RoleAssignment", TENANT, TENANT),
     // the principal itself may be anybody
     ("/EffectivePermissions", NOBODY, ALL),

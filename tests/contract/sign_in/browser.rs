@@ -8,6 +8,7 @@ use http::Method;
 use super::encode;
 
 /// A browser.
+#[derive(Clone)]
 pub struct Browser {
     client: Client,
     base: String,
@@ -120,6 +121,11 @@ impl Browser {
     /// Opens an address.
     pub async fn open(&mut self, address: &str) -> Page {
         self.try_open(address).await.unwrap()
+    }
+
+    /// Opens an address with further headers: the answer as it goes over the wire.
+    pub async fn open_with(&mut self, address: &str, more: &[(&str, &str)]) -> Answer {
+        self.send(Method::GET, address, None, more).await.unwrap()
     }
 
     /// Opens an address of a server that may go meanwhile.

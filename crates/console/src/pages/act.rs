@@ -7,29 +7,93 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    item::{errors, fresh_key, is_of_form, may_not, read},
+    form::{errors, fresh_key, is_of_form, plain_fields},
+    item::{read, read_any},
     list::title_of,
 };
 use crate::{
     arranged,
     directory::{Resource, encoded},
-    fields::{FormField, filled},
+    fields::filled,
+    parts::FormPage,
     proof::is_wanted,
     visit::{Visit, done, one},
 };
 
 /// The operations that are offered for one row: those that write, take no more of the path, and have a form.
 pub fn offered<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator<Item = &'static Op> + 'a {
-    let fits = |op: &&'static Op| {
-        let is_form = |body: &Body| matches!(body, Body::None | Body::Form(_));
-        let has_form = match &op.action {
-            Action::Custom(Custom { body, .. }) => is_form(body),
-            Action::ReplaceMembers(_) => true,
-            _ => false,
-        };
-        has_form && op.method != Method::Get && op.path.matches('{').count() == 1 && visit.visitor.may(op)
-    };
+    of_one(resource).filter(|op| visit.visitor.may(op))
+}
+
+fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
+    let fits = |op: &&Op| has_form(op) && op.method != Method::Get && op.path.matches('{').count() == 1;
     resource.others.iter().copied().filter(fits)
+}
+
+/// Whether the body of an operation is a form of plain fields, or none.
+pub const fn has_form(op: &Op) -> bool {
+    match &op.action {
+        Action::Custom(Custom { body, .. }) => matches!(body, Body::None | Body::Form(_)),
+        Action::ReplaceMembers(_) => true,
+        _ => false,
+    }
+}
+
+/// The operations about all rows of a resource that are offered: each has a page.
+pub fn of_all<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator<Item = &'static Op> + 'a {
+    with_page(resource).filter(|op| visit.visitor.may(op))
+}
+
+fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
+    let fits = |op: &&Op| has_form(op) && !arranged::is_for_sign_in(op.name);
+    resource.of_all.iter().copied().filter(fits)
+}
+
+/// Shows what an operation about all rows does, and its form.
+///
+/// # Errors
+/// It is not offered here.
+pub fn ask_all(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<Response<AnswerBody>, Problem> {
+    all_page(visit, resource, name, (&Value::Null, None))
+}
+
+fn all_page(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    name: &str,
+    (values, problem): (&Value, Option<&Problem>),
+) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(with_page(resource).find(|op| op.name == name))?;
+    if is_wanted(op) {
+        visit.fresh()?;
+    }
+    let back = json!({ "href": visit.address(resource), "label": visit.words.resources(resource.name) });
+    form_page(visit, op, (back, plain_fields(visit, &fields(op), values, problem)), problem)
+}
+
+/// Runs an operation about all rows, however long it takes.
+///
+/// # Errors
+/// What has no place in its form.
+pub async fn run_all(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    name: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(with_page(resource).find(|op| op.name == name))?;
+    let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
+    let mut input = Input::of(op, Vec::new());
+    input.body = op.takes_body().then(|| body.clone());
+    input.key = one(&visit.form, "key").map(str::to_owned);
+    let here = visit.address(resource);
+    match visit.perform(input).await {
+        Ok(output) => match answered(op, &output.json()) {
+            Some(facts) => told(visit, op, (&here, facts)),
+            None => Ok(done(&here, "done")),
+        },
+        Err(problem) if is_of_form(&problem) => all_page(visit, resource, name, (&body, Some(&problem))),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// An operation in a few words: those of the texts, else its summary without the full stop.
@@ -40,12 +104,12 @@ pub fn label(visit: &Visit<'_>, op: &Op) -> String {
     op.summary.trim_end_matches('.').split([',', ':', ';']).next().unwrap_or_default().to_owned()
 }
 
-fn find<'a>(visit: &'a Visit<'_>, resource: &'a Resource, name: &str) -> Result<&'static Op, Problem> {
-    offered(visit, resource).find(|op| op.name == name).ok_or_else(may_not)
+fn find(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<&'static Op, Problem> {
+    visit.need(of_one(resource).find(|op| op.name == name))
 }
 
 /// The fields of an operation's body.
-fn fields(op: &'static Op) -> Vec<&'static Field> {
+pub fn fields(op: &'static Op) -> Vec<&'static Field> {
     match op.action {
         Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().collect(),
         Action::ReplaceMembers(fields) => fields.to_vec(),
@@ -83,7 +147,7 @@ async fn confirm(
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let row = read(visit, resource, key).await?;
+    let row = read_any(visit, resource, key).await?;
     let title = title_of(resource, &row);
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let label = label(visit, op);
@@ -104,38 +168,36 @@ fn shown(
     values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
+    let back = json!({ "href": here, "label": visit.words.page("back") });
+    form_page(visit, op, (back, plain_fields(visit, &fields(op), values, problem)), problem)
+}
+
+/// The page of an operation: what it does, and its form.
+///
+/// # Errors
+/// As [`Visit::page`].
+pub fn form_page(
+    visit: &Visit<'_>,
+    op: &Op,
+    (back, fields): (Value, Vec<Value>),
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
     let heading = label(visit, op);
-    let told: Vec<Value> = fields(op)
-        .into_iter()
-        .map(|field| {
-            let error = problem.into_iter().flat_map(|problem| problem.errors.as_slice());
-            let error = error.filter(|error| error.pointer.trim_start_matches('/') == field.wire());
-            let error: String = error.map(|error| error.detail.as_str()).collect();
-            let is_required =
-                !field.nullable && matches!(field.access.default, chancery_record::DefaultValue::None);
-            FormField {
-                field,
-                row: values,
-                is_fixed: false,
-                is_required,
-                error: &error,
-                href: None,
-                search: None,
-            }
-            .told(words)
-        })
-        .collect();
-    let section = json!({ "title": "", "about": if words.tag == "en" { op.summary } else { "" }, "fields": told, "is_readonly": false });
-    let content = json!({
-        "back": { "href": here, "label": words.page("back") }, "heading": heading, "sub": "", "icon": null, "avatar": null,
-        "badge": null, "acts": [], "errors": errors(visit, problem), "sections": [section],
-        "hidden": [{ "name": "key", "value": fresh_key() }], "aside": [],
-        "bar": { "save": heading, "cancel": { "href": here, "label": words.page("cancel") }, "review": false },
-        "read_only_note": "", "is_new": false,
-    });
-    visit.page(problem.map_or(200, Problem::status), "item.html", &heading, &content)
+    let cancel = json!({ "href": back.get("href"), "label": words.page("cancel") });
+    let section =
+        json!({ "title": "", "about": words.explained(op.summary), "fields": fields, "is_readonly": false });
+    let page = FormPage {
+        back,
+        heading: heading.clone(),
+        errors: errors(visit, problem),
+        sections: vec![section],
+        hidden: vec![json!({ "name": "key", "value": fresh_key() })],
+        bar: Some(json!({ "save": heading, "cancel": cancel, "review": false })),
+        ..FormPage::default()
+    };
+    page.show(visit, problem.map_or(200, Problem::status))
 }
 
 /// Runs an operation.
@@ -149,7 +211,7 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
     if arranged::is_for_good(op.name) {
-        let title = title_of(resource, &read(visit, resource, key).await?);
+        let title = title_of(resource, &read_any(visit, resource, key).await?);
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
             return confirm(visit, resource, (key, op), Some(&problem)).await;

@@ -1,16 +1,20 @@
 //! Deleting one, after it was asked.
 
+use chancery_record::Field;
 use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    item::{may_not, read},
-    list::title_of,
+    item::read,
+    list::{key_of, title_of},
+    navigation::icon,
 };
 use crate::{
-    directory::{Resource, encoded},
+    directory::{self, Resource, encoded},
+    fields::cell,
+    parts::{Card, Line},
     proof::is_wanted,
     undo::Undo,
     visit::{Visit, done},
@@ -25,7 +29,7 @@ pub async fn ask(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.may(resource.delete).ok_or_else(may_not)?;
+    let op = visit.need(resource.delete)?;
     if is_wanted(op) {
         visit.fresh()?;
     }
@@ -37,7 +41,7 @@ pub async fn ask(
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let heading = format!("{}: {}", words.page("delete"), title_of(resource, &row));
     if let Err(problem) = judged {
-        return visit.message(problem.status(), &heading, &problem.detail);
+        return held(visit, resource, (key, &heading), &problem).await;
     }
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("delete_text"),
@@ -46,6 +50,68 @@ pub async fn ask(
         "cancel": { "href": here, "label": words.page("cancel") },
     });
     visit.page(200, "confirm.html", &heading, &content)
+}
+
+/// The most rows that are named of each resource that is in the way.
+const MOST_NAMED: usize = 12;
+
+/// Says what is in the way, and names it.
+async fn held(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, heading): (&str, &str),
+    problem: &Problem,
+) -> Result<Response<AnswerBody>, Problem> {
+    let mut cards = Vec::new();
+    for child in resource.shape.deletes.children {
+        let holds = |other: &&Resource| other.shape.table == child.table && !other.is_of_store;
+        let Some(other) = directory::resources().iter().find(holds) else { continue };
+        let field = other.shown().find(|field| field.column == child.column);
+        let (Some(op), Some(field)) = (visit.may(other.list), field) else { continue };
+        let mut input = Input::of(op, Vec::new());
+        input.query.push(("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))));
+        input.query.push(("count".to_owned(), (MOST_NAMED + 1).to_string()));
+        let rows = visit.perform(input).await?.json();
+        let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+        if !rows.is_empty() {
+            let name = other.shown().find(|field| field.column == child.name);
+            cards.push(in_the_way(visit, (other, field, name), (key, rows)));
+        }
+    }
+    if cards.is_empty() {
+        return visit.message(problem.status(), heading, &problem.detail);
+    }
+    let here = format!("{}/{}", visit.address(resource), encoded(key));
+    let content = json!({
+        "back": { "href": here, "label": visit.words.page("back") }, "heading": heading, "text": problem.detail, "cards": cards,
+    });
+    visit.page(problem.status(), "held.html", heading, &content)
+}
+
+/// The rows of one resource that keep another from being deleted, by what people tell them apart.
+fn in_the_way(
+    visit: &Visit<'_>,
+    (other, of, name): (&'static Resource, &Field, Option<&Field>),
+    (key, rows): (&str, &[Value]),
+) -> Card {
+    let address = visit.address(other);
+    let lines = rows.iter().take(MOST_NAMED).map(|row| {
+        let href = other.read.map(|_| format!("{address}/{}", encoded(&key_of(other, row))));
+        let named = name.map_or_else(String::new, |field| cell(field, &row[field.wire()], visit.words).text);
+        let text = if named.is_empty() { title_of(other, row) } else { named };
+        Line { icon: Some(icon(other.name)), text, href, ..Line::default() }
+    });
+    let lines: Vec<Line> = lines.collect();
+    let count = if rows.len() > MOST_NAMED { format!("{MOST_NAMED}+") } else { rows.len().to_string() };
+    let all = format!("{address}?of={}:{}", of.wire(), encoded(key));
+    Card {
+        title: visit.words.resources(other.name),
+        kind: "lines",
+        count: Some(count),
+        lines,
+        more: Some(json!({ "href": all, "label": visit.words.page("all") })),
+        ..Card::default()
+    }
 }
 
 /// Deletes one.
@@ -57,7 +123,7 @@ pub async fn run(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.may(resource.delete).ok_or_else(may_not)?;
+    let op = visit.need(resource.delete)?;
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
     let Some(back) = restoring(visit, resource, key).await else { return Ok(done(&address, "deleted")) };

@@ -1,7 +1,7 @@
 //! One box for all: people, groups, apps and what else has a name, by how it begins; and rows that a field may name.
 
 use chancery_resource::Problem;
-use chancery_web::{AnswerBody, Input, respond};
+use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     arranged,
     directory::{self, Resource, encoded},
-    render::{fill, guarded},
+    render::{data, fill, guarded},
     visit::Visit,
 };
 
@@ -39,14 +39,7 @@ const LONGEST: usize = 200;
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let text: String = visit.parameter("q").unwrap_or_default().trim().chars().take(LONGEST).collect();
     if let Some(name) = visit.parameter("in") {
-        let resource = directory::resources().iter().find(|one| one.name == name);
-        let resource = resource.ok_or_else(|| Problem::not_found("resource of this name"))?;
-        let rows = look(visit, resource, &text).await?;
-        let found: Vec<Value> = rows
-            .iter()
-            .map(|row| json!({ "id": key_of(resource, row), "label": title_of(resource, row), "sub": arranged::sub(resource.name, row).unwrap_or_default() }))
-            .collect();
-        return Ok(respond(200, "application/json", json!(found).to_string()));
+        return named(visit, name, &text).await;
     }
     let mut results = Vec::new();
     if !text.is_empty() {
@@ -80,6 +73,21 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     visit.page(200, "find.html", visit.words.page("find"), &found)
 }
 
+/// The rows that a field may name, of each of these resources.
+async fn named(visit: &Visit<'_>, names: &str, text: &str) -> Result<Response<AnswerBody>, Problem> {
+    let mut found = Vec::new();
+    for name in names.split(',').take(LOOKED_THROUGH.len()) {
+        let resource = directory::resources().iter().find(|one| one.name == name);
+        let resource = resource.ok_or_else(|| Problem::not_found("resource of this name"))?;
+        let rows = look(visit, resource, text).await?;
+        found.extend(rows.iter().map(|row| {
+            let sub = arranged::sub(resource.name, row).unwrap_or_default();
+            json!({ "id": key_of(resource, row), "label": title_of(resource, row), "sub": sub })
+        }));
+    }
+    Ok(data(&json!(found)))
+}
+
 fn add(results: &mut Vec<Value>, group: &str, items: impl Iterator<Item = Value>) {
     let items: Vec<Value> = items.collect();
     if !items.is_empty() {
@@ -98,6 +106,7 @@ async fn look(visit: &Visit<'_>, resource: &'static Resource, text: &str) -> Res
     let searching = visit.may(resource.search).filter(|_| !text.is_empty());
     let Some(op) = searching.or_else(|| visit.may(resource.list)) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
+    input.is_brief = true;
     input.query.push(("count".to_owned(), COUNT.to_owned()));
     if searching.is_some() {
         input.query.push(("q".to_owned(), text.to_owned()));

@@ -7,20 +7,24 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    navigation::label,
+    batch, deleted,
+    history::{self, TRAIL},
+    import, item,
+    navigation::trail_label,
     reference::{self, Names},
+    trail,
 };
 use crate::{
     arranged,
-    directory::{Resource, encoded},
+    directory::{self, Resource, encoded},
     fields::{Cell, cell, plain},
-    visit::Visit,
+    visit::{Visit, one},
 };
 
 /// Rows of a piece.
 const PIECE: &str = "50";
 /// Rows that a search finds at most: more of the name finds others.
-const MOST_FOUND: &str = "100";
+pub const MOST_FOUND: usize = 100;
 /// The longest text that is searched for, in characters.
 const LONGEST: usize = 200;
 
@@ -30,76 +34,126 @@ const LONGEST: usize = 200;
 /// The operation's own.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let Some(op) = resource.list else { return Err(Problem::not_found("list of this")) };
-    let input = match searching(visit, resource) {
+    let input = match searching(visit, resource, &visit.query) {
         Some(input) => input,
         None => listing(visit, resource, op),
     };
-    let call = call(visit, resource, &input);
+    let call = call(visit, &input);
     let output = visit.perform(input).await?;
-    let rows = output.json();
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-    let names = reference::names(visit, resource, (&named(resource), rows)).await?;
+    let mut rows = output.rows();
+    if is_of_deleted(visit, resource) {
+        // rows do not say that they are in quarantine
+        for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+            row.insert("isDeleted".to_owned(), json!(true));
+        }
+    }
+    let mut names = reference::names(visit, resource, (&named(resource), &rows)).await?;
+    if resource.name == TRAIL {
+        names.extend(history::names(visit, resource, &rows).await?);
+    }
     let rows: Vec<Value> = rows.iter().map(|row| row_of(visit, resource, (row, &names))).collect();
     let next = output.header("link").and_then(cursor_of).map(|cursor| with(visit, &[("cursor", &cursor)]));
     let words = visit.words;
-    let heading = label(visit, resource.name);
+    let heading = trail_label(visit, resource);
+    let is_filtered = trail::is_filtered(visit, resource);
     let is_searched =
         visit.parameter("q").is_some_and(|q| !q.is_empty()) || visit.parameter("view").is_some();
     let create = visit.may(resource.create).map(|_| {
         json!({ "href": format!("{}/new", visit.address(resource)),
                 "label": format!("{} {}", words.page("new"), words.resource(resource.name)) })
     });
-    let empty = if is_searched {
+    let empty = if is_filtered {
+        json!({ "title": words.page("nothing_found"), "text": words.page("nothing_fits"), "act": null })
+    } else if is_searched {
         json!({ "title": words.page("nothing_found"), "text": words.page("nothing_found_text"), "act": null })
     } else {
-        json!({ "title": words.page("nothing_yet"), "text": if words.tag == "en" { resource.shape.about } else { "" }, "act": create })
+        json!({ "title": words.page("nothing_yet"), "text": nothing_yet(visit, resource), "act": create })
     };
+    let acts = batch::offered(visit, resource);
+    let kept: Vec<Value> =
+        batch::kept(&visit.query).map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let content = json!({
-        "heading": heading, "about": "", "api_call": call, "create": create, "more_acts": [],
-        "search": search(visit, resource), "views": views(visit, resource), "columns": columns(visit, resource),
-        "rows": rows, "selectable": visit.may(resource.delete).is_some() && !batch(visit, resource).is_empty(),
-        "batch": batch(visit, resource), "next": next, "count": { "text": "", "href": null }, "empty": empty,
+        "heading": heading, "about": about(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
+        "search": search(visit, resource), "views": views(visit, resource), "filters": trail::form(visit, resource, &names), "columns": columns(visit, resource),
+        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": { "text": "", "href": null }, "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
+}
+
+/// What an empty list says: its own text, or what one of its rows would be.
+fn nothing_yet<'a>(visit: &Visit<'a>, resource: &Resource) -> &'a str {
+    let about = visit.words.explained(resource.shape.about);
+    arranged::empty(resource.name).map_or(about, |key| visit.words.page(key))
+}
+
+/// What the rows are linked with, where the address asks for these alone.
+async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
+    let of = visit.parameter("of").and_then(|of| of.split_once(':'));
+    let Some((wire, id)) = of else { return String::new() };
+    let target = resource.shape.relation(wire).and_then(|linked| directory::of_shape(linked.target));
+    let Some(other) = target else { return String::new() };
+    match item::read(visit, other, id).await {
+        Ok(row) => format!("{}: {}", visit.words.field(wire), title_of(other, &row)),
+        Err(_) => String::new(),
+    }
 }
 
 /// The list, as the address asks for it.
 fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     let mut input = Input::of(op, Vec::new());
+    input.is_brief = !arranged::shows_sets(resource.name);
     input.query.push(("count".to_owned(), PIECE.to_owned()));
-    if let Some(filter) = filter(visit, resource) {
+    if is_of_deleted(visit, resource) {
+        input.query.push(owned(("quarantined", "true")));
+    }
+    if let Some(filter) = filter(resource, &visit.query) {
         input.query.push(("filter".to_owned(), filter));
     }
-    if resource.name == "CustomAuditTrail" {
-        input.query.extend([("sortBy", "timestamp"), ("sortOrder", "descending")].map(owned));
+    if resource.name == TRAIL {
+        // numbers rise with time, and the trail is read in their order
+        input.query.push(owned(("sortOrder", "descending")));
+    }
+    if let Some((field, direction)) = sorted_by(visit, resource).or(arranged::order(resource.name)) {
+        input.query.extend([("sortBy", field), ("sortOrder", direction)].map(owned));
     }
     input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
     input
 }
 
 /// A search by an operation of its own, where names are all that is asked for.
-fn searching(visit: &Visit<'_>, resource: &Resource) -> Option<Input> {
-    let text = visit.parameter("q").map(str::trim).filter(|text| !text.is_empty())?;
-    if visit.parameter("view").is_some() || visit.parameter("of").is_some() {
+pub fn searching(visit: &Visit<'_>, resource: &Resource, parameters: &[(String, String)]) -> Option<Input> {
+    let text = one(parameters, "q").map(str::trim).filter(|text| !text.is_empty())?;
+    if one(parameters, "view").is_some() || one(parameters, "of").is_some() {
         return None;
     }
     let mut input = Input::of(visit.may(resource.search)?, Vec::new());
     let text: String = text.chars().take(LONGEST).collect();
-    input.query.extend([("q".to_owned(), text), ("count".to_owned(), MOST_FOUND.to_owned())]);
+    input.query.extend([("q".to_owned(), text), ("count".to_owned(), MOST_FOUND.to_string())]);
     Some(input)
+}
+
+/// Whether what is in quarantine is asked for.
+fn is_of_deleted(visit: &Visit<'_>, resource: &Resource) -> bool {
+    deleted::has_quarantine(resource) && visit.parameter("view") == Some(deleted::VIEW)
 }
 
 fn owned((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// The acts that are offered for rows that are chosen.
-fn batch(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let delete = visit.may(resource.delete).filter(|_| resource.key().is_some());
-    delete
-        .map(|_| json!({ "name": "delete", "label": visit.words.page("delete"), "is_dangerous": true }))
-        .into_iter()
-        .collect()
+/// What a list leads to besides its rows.
+fn more_acts(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
+    let act = super::aside::form_act(visit, resource);
+    let act =
+        act.map(|(label, href)| json!({ "icon": "circle-question-mark", "label": label, "href": href }));
+    let import = import::is_offered(visit, resource).then(|| {
+        json!({ "label": visit.words.page("import"), "href": format!("{}/import", visit.address(resource)), "icon": "upload" })
+    });
+    let of_all = super::act::of_all(visit, resource).map(|op| {
+        let href = format!("{}/act/{}", visit.address(resource), op.name);
+        json!({ "label": super::act::label(visit, op), "href": href, "icon": "repeat-2" })
+    });
+    act.into_iter().chain(import).chain(of_all).collect()
 }
 
 /// The fields by whose beginning rows are searched.
@@ -113,9 +167,9 @@ fn searched(resource: &Resource) -> Vec<&'static Field> {
 }
 
 /// The filter of what the address asks for.
-fn filter(visit: &Visit<'_>, resource: &Resource) -> Option<String> {
+pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<String> {
     let mut all = Vec::new();
-    if let Some(text) = visit.parameter("q").map(str::trim).filter(|text| !text.is_empty()) {
+    if let Some(text) = one(parameters, "q").map(str::trim).filter(|text| !text.is_empty()) {
         let text: String = text.chars().take(LONGEST).collect();
         let begins: Vec<String> =
             searched(resource).iter().map(|field| format!("{} sw {}", field.wire(), json!(text))).collect();
@@ -123,14 +177,18 @@ fn filter(visit: &Visit<'_>, resource: &Resource) -> Option<String> {
             all.push(format!("({})", begins.join(" or ")));
         }
     }
-    if let Some(view) = visit.parameter("view") {
+    if let Some(view) = one(parameters, "view") {
         let known = arranged::views(resource.name).iter().find(|(name, _)| *name == view);
         all.extend(known.map(|(_, filter)| (*filter).to_owned()));
     }
-    if let Some((wire, id)) = visit.parameter("of").and_then(|of| of.split_once(':')) {
+    if let Some((wire, id)) = one(parameters, "of").and_then(|of| of.split_once(':')) {
         let field = resource.shown().find(|field| field.wire() == wire);
         all.extend(field.map(|field| format!("{} eq {}", field.wire(), json!(id))));
+        all.extend(
+            resource.shape.relation(wire).map(|linked| format!("{}.id eq {}", linked.name, json!(id))),
+        );
     }
+    all.extend(trail::conditions(resource, parameters));
     if all.is_empty() { None } else { Some(all.join(" and ")) }
 }
 
@@ -147,12 +205,14 @@ fn search(visit: &Visit<'_>, resource: &Resource) -> Value {
 }
 
 fn views(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let known = arranged::views(resource.name);
+    let known = arranged::views(resource.name).iter().map(|(name, _)| *name);
+    let deleted = deleted::has_quarantine(resource).then_some(deleted::VIEW);
+    let known: Vec<&str> = known.chain(deleted).collect();
     if known.is_empty() {
         return Vec::new();
     }
     let current = visit.parameter("view").unwrap_or_default();
-    let names = std::iter::once("").chain(known.iter().map(|(name, _)| *name));
+    let names = std::iter::once("").chain(known);
     let told = names.map(|name| {
         let label =
             if name.is_empty() { visit.words.page("view_all") } else { visit.words.page(view_key(name)) };
@@ -167,19 +227,44 @@ fn view_key(name: &str) -> &str {
     match name {
         "locked" => "view_locked",
         "inactive" => "view_inactive",
+        "open" => "view_open",
+        "ending" => "view_ending",
+        deleted::VIEW => "view_deleted",
         other => other,
     }
 }
 
 fn columns(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    if let Some(columns) = arranged::columns(resource.name) {
-        return columns
-            .iter()
-            .map(|(key, _)| json!({ "label": visit.words.page(key), "sort": null }))
-            .collect();
-    }
-    let own = resource.columns();
-    own.iter().map(|field| json!({ "label": visit.words.field(field.wire()), "sort": null })).collect()
+    let labels: Vec<(&str, String)> = if let Some(columns) = arranged::columns(resource.name) {
+        columns.iter().map(|(key, _)| (*key, visit.words.page(key).to_owned())).collect()
+    } else {
+        let own = resource.columns().into_iter();
+        own.map(|field| (field.wire(), visit.words.field(field.wire()))).collect()
+    };
+    let told = labels.into_iter();
+    told.map(|(key, label)| json!({ "label": label, "sort": sort(visit, resource, key) })).collect()
+}
+
+/// The order that the address asks for: the field, and the direction.
+fn sorted_by(visit: &Visit<'_>, resource: &Resource) -> Option<(&'static str, &'static str)> {
+    let asked = visit.parameter("sort").filter(|_| !is_part(visit))?;
+    let (wire, direction) = asked.strip_prefix('-').map_or((asked, "ascending"), |wire| (wire, "descending"));
+    let (_, field) = arranged::sorted(resource.name).iter().find(|(_, field)| *field == wire)?;
+    Some((field, direction))
+}
+
+/// Whether the address asks for some rows: no index has these in another order.
+fn is_part(visit: &Visit<'_>) -> bool {
+    ["q", "view", "of"].into_iter().any(|name| visit.parameter(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Where a column's head leads, if an index serves its order: first upwards, then downwards.
+fn sort(visit: &Visit<'_>, resource: &Resource, column: &str) -> Value {
+    let known = arranged::sorted(resource.name).iter().find(|(key, _)| *key == column);
+    let Some((_, field)) = known.filter(|_| !is_part(visit)) else { return Value::Null };
+    let direction = sorted_by(visit, resource).filter(|(by, _)| by == field).map(|(_, direction)| direction);
+    let turned = if direction == Some("ascending") { "-" } else { "" };
+    json!({ "href": format!("{}?sort={turned}{field}", visit.path()), "direction": direction })
 }
 
 /// The fields of a list that may name other rows.
@@ -235,15 +320,17 @@ pub fn title_of(resource: &Resource, row: &Value) -> String {
 }
 
 /// This page's address with these parameters in place of those of the same names.
-fn with(visit: &Visit<'_>, changed: &[(&str, &str)]) -> String {
-    let kept = visit.query.iter().filter(|(name, _)| !changed.iter().any(|(other, _)| other == name));
+pub fn with(visit: &Visit<'_>, changed: &[(&str, &str)]) -> String {
+    let is_kept =
+        |name: &str| !["done", "undo"].contains(&name) && !changed.iter().any(|(other, _)| *other == name);
+    let kept = visit.query.iter().filter(|(name, _)| is_kept(name));
     let all = kept.map(|(name, value)| (name.as_str(), value.as_str())).chain(changed.iter().copied());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();
     format!("{}?{query}", visit.path())
 }
 
 /// The cursor of the next piece, as a `Link` header names it.
-fn cursor_of(link: &str) -> Option<String> {
+pub fn cursor_of(link: &str) -> Option<String> {
     let address = link.strip_prefix('<')?.split('>').next()?;
     let query = address.split_once('?')?.1;
     form_urlencoded::parse(query.as_bytes())
@@ -251,16 +338,17 @@ fn cursor_of(link: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// The same as a call of the interface.
-fn call(visit: &Visit<'_>, resource: &Resource, input: &Input) -> String {
-    let base = match (&visit.store, resource.is_of_store) {
-        (Some(store), true) => format!("/api/userstore/v2/{}/administration", encoded(store)),
+/// The same as a call of the interface: an operation that takes no more of the path.
+pub fn call(visit: &Visit<'_>, input: &Input) -> String {
+    let is_of_store = input.op.path.starts_with("/administration");
+    let base = match (&visit.store, is_of_store) {
+        (Some(store), true) => format!("/api/userstore/v2/{}", encoded(store)),
         _ => "/api/management/v2".to_owned(),
     };
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&input.query).finish();
-    let rest = if input.op.path.ends_with("/search") { "/search" } else { "" };
-    let url = &visit.app.token_service.public_url;
-    format!("curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{url}{base}/{}{rest}?{query}'", resource.name)
+    let query = if query.is_empty() { query } else { format!("?{query}") };
+    let (url, path) = (&visit.app.token_service.public_url, input.op.path);
+    format!("curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{url}{base}{path}{query}'")
 }
 
 #[cfg(test)]

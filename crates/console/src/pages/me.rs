@@ -1,35 +1,322 @@
-//! How the person wants pages to look.
+//! Oneself: where one is signed in, one's passkeys, and how one wants pages to look.
 
+use std::sync::Arc;
+
+use chancery_record::{Timestamp, format_timestamp};
 use chancery_resource::Problem;
-use chancery_signin::{ConsolePreference, keep_console_preference};
+use chancery_signin::{
+    ConsolePreference, OwnEnd, OwnSession, OwnUser, end_own_sessions, keep_console_preference, own_sessions,
+    own_user,
+};
 use chancery_store::{Mode, Tx};
-use chancery_web::AnswerBody;
+use chancery_web::{AnswerBody, Input};
 use http::Response;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::{
+    directory::{encoded, operation},
+    fields::{asked, plain},
+    parts::{Card, FormPage, Line},
     render::see_other,
-    visit::{Visit, one},
+    visit::{Visit, done, hue, initials, one},
 };
 
-/// Keeps what was chosen, and goes back.
+/// This page.
+const HERE: &str = "/console/me";
+
+const THEMES: [(&str, &str); 3] = [("", "theme_system"), ("light", "theme_light"), ("dark", "theme_dark")];
+const DENSITIES: [(&str, &str); 2] = [("", "density_normal"), ("compact", "density_compact")];
+const KEYS: [(&str, &str); 2] = [("", "single_keys_on"), ("off", "single_keys_off")];
+const LANGUAGES: [(&str, &str); 2] = [("en", "English"), ("de", "Deutsch")];
+/// Zones that browsers know, by the offset of their winters: one for each rule that many people live by.
+const ZONES: [&str; 40] = [
+    "UTC",
+    "Pacific/Honolulu",
+    "America/Anchorage",
+    "America/Los_Angeles",
+    "America/Denver",
+    "America/Phoenix",
+    "America/Chicago",
+    "America/Mexico_City",
+    "America/New_York",
+    "America/Bogota",
+    "America/Halifax",
+    "America/Santiago",
+    "America/St_Johns",
+    "America/Sao_Paulo",
+    "America/Argentina/Buenos_Aires",
+    "Atlantic/Azores",
+    "Europe/London",
+    "Africa/Lagos",
+    "Europe/Berlin",
+    "Europe/Vienna",
+    "Europe/Zurich",
+    "Europe/Paris",
+    "Europe/Athens",
+    "Africa/Cairo",
+    "Africa/Johannesburg",
+    "Asia/Jerusalem",
+    "Europe/Istanbul",
+    "Europe/Moscow",
+    "Africa/Nairobi",
+    "Asia/Tehran",
+    "Asia/Dubai",
+    "Asia/Karachi",
+    "Asia/Kolkata",
+    "Asia/Dhaka",
+    "Asia/Bangkok",
+    "Asia/Shanghai",
+    "Asia/Tokyo",
+    "Australia/Adelaide",
+    "Australia/Sydney",
+    "Pacific/Auckland",
+];
+
+/// Shows the page.
+///
+/// # Errors
+/// Those of the store, and of the operations.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let (person, instance, now) = (visit.visitor.session.person, visit.visitor.session.instance, visit.now);
+    let looking = move |tx: &mut Tx<'_>| {
+        Ok::<_, Problem>((own_sessions(tx, person, now)?, own_user(tx, person, instance)?))
+    };
+    let (sessions, user) = visit.app.store.run("Oneself", Mode::Quick, None, looking).await?;
+    let mut aside = vec![signed_in(visit, &sessions).await?];
+    aside.extend(user.map(|user| passkeys(visit, &user)));
+    let visitor = &visit.visitor;
+    let page = FormPage {
+        back: json!({ "href": "/console", "label": words.page("overview") }),
+        heading: visitor.name.clone(),
+        sub: visitor.login.clone(),
+        avatar: json!({ "initials": initials(&visitor.name), "hue": hue(&visitor.name) }),
+        sections: vec![preferences(visit)],
+        hidden: vec![json!({ "name": "back", "value": HERE })],
+        aside,
+        bar: Some(json!({
+            "cancel": { "href": HERE, "label": words.page("discard") }, "save": words.page("save"), "review": false,
+        })),
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
+}
+
+/// How pages look, and what keys do.
+fn preferences(visit: &Visit<'_>) -> Value {
+    let (words, chosen) = (visit.words, &visit.visitor.preference);
+    let named = |choices: &[(&str, &str)]| -> Vec<(String, String)> {
+        choices.iter().map(|(value, key)| ((*value).to_owned(), words.page(key).to_owned())).collect()
+    };
+    let zones = std::iter::once((String::new(), words.page("zone_browser").to_owned()));
+    let zones = zones.chain(ZONES.map(|zone| (zone.to_owned(), zone.replace('_', " "))));
+    let language = if chosen.language.is_empty() { words.tag } else { &chosen.language };
+    let fields = [
+        ("lang", "language", language, named(&LANGUAGES), ""),
+        ("zone", "zone", &chosen.zone, zones.collect(), "zone_hint"),
+        ("theme", "theme", &chosen.theme, named(&THEMES), ""),
+        ("density", "density", &chosen.density, named(&DENSITIES), ""),
+        ("single_keys", "single_keys", &chosen.single_keys, named(&KEYS), "single_keys_hint"),
+    ];
+    let fields = fields.map(|(name, label, current, choices, hint)| {
+        let mut field = asked(name, words.page(label), "choice");
+        let choices = choices
+            .into_iter()
+            .map(|(value, label)| json!({ "is_current": value == current, "value": value, "label": label }));
+        field.insert("choices".to_owned(), choices.collect());
+        field.insert("is_wide".to_owned(), json!(false));
+        if !hint.is_empty() {
+            field.insert("hint".to_owned(), json!(words.page(hint)));
+        }
+        field
+    });
+    json!({ "title": words.page("preferences"), "about": "", "fields": fields, "is_readonly": false })
+}
+
+/// Keeps what was chosen, and goes back. What a form does not ask stays as it is.
 ///
 /// # Errors
 /// Those of the store.
 pub async fn keep(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let among = |name: &str, known: &[&str]| {
-        let chosen = one(&visit.form, name).unwrap_or_default();
+    let former = &visit.visitor.preference;
+    let among = |name: &str, known: &[&str], former: &str| {
+        let Some(chosen) = one(&visit.form, name) else { return former.to_owned() };
         known.iter().find(|one| **one == chosen).map_or_else(String::new, |one| (*one).to_owned())
     };
     let wanted = ConsolePreference {
-        theme: among("theme", &["light", "dark"]),
-        language: among("lang", &["en", "de"]),
-        density: among("density", &["compact"]),
+        theme: among("theme", &["light", "dark"], &former.theme),
+        language: among("lang", &["en", "de"], &former.language),
+        density: among("density", &["compact"], &former.density),
+        zone: among("zone", &ZONES, &former.zone),
+        single_keys: among("single_keys", &["off"], &former.single_keys),
     };
     let person = visit.visitor.session.person;
     let keeping = move |tx: &mut Tx<'_>| keep_console_preference(tx, person, &wanted);
     visit.app.store.run("KeepPreference", Mode::Write, None, keeping).await?;
     let back = one(&visit.form, "back").unwrap_or_default();
+    if back == HERE {
+        return Ok(done(HERE, "saved"));
+    }
     // within the console alone
     let is_ours = back.starts_with("/console") && !back.contains(['\\', '\r', '\n']);
     Ok(see_other(if is_ours { back } else { "/console" }))
+}
+
+/// Ends one of one's sessions, or all others.
+///
+/// # Errors
+/// Those of the store.
+pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let (person, this) = (visit.visitor.session.person, visit.visitor.session.sign_in);
+    let which = match one(&visit.form, "session") {
+        Some("others") => OwnEnd::AllBut(this),
+        id => {
+            let id = id.and_then(|id| Uuid::try_parse(id).ok());
+            // one's own is ended by signing out, which the client apps and the browser hear of
+            let id = id.filter(|id| *id != this);
+            OwnEnd::One(id.ok_or_else(|| Problem::not_found("other session of yours"))?)
+        }
+    };
+    let (context, now) = (Arc::clone(&visit.app.context), visit.now);
+    let ending = move |tx: &mut Tx<'_>| end_own_sessions(&context, tx, (person, which), now);
+    let count = visit.app.store.run("EndOwnSessions", Mode::Write, None, ending).await?;
+    Ok(done(HERE, if count == 0 { "unchanged" } else { "ended" }))
+}
+
+/// Where the person is signed in: each session with what ends it.
+async fn signed_in(visit: &Visit<'_>, sessions: &[OwnSession]) -> Result<Card, Problem> {
+    let words = visit.words;
+    let origins = origins(visit).await?;
+    let act = |label: &str, session: &str| {
+        json!({
+            "action": "/console/me/session", "label": words.page(label),
+            "fields": [{ "name": "session", "value": session }],
+        })
+    };
+    let mut lines: Vec<Line> = sessions
+        .iter()
+        .map(|session| {
+            let is_this = session.id == visit.visitor.session.sign_in;
+            let id = session.id.to_string();
+            let origin = origins.iter().find(|(of, _)| *of == id).map(|(_, origin)| origin.clone());
+            let text = if is_this { words.page("session_this").to_owned() } else { session.tenant.clone() };
+            Line {
+                icon: Some("globe"),
+                text: origin.unwrap_or_else(|| text.clone()),
+                sub: if is_this { text } else { words.page("last_used").to_owned() },
+                iso: written(session.used_on),
+                act: (!is_this).then(|| act("end", &id)),
+                ..Line::default()
+            }
+        })
+        .collect();
+    if sessions.len() > 1 {
+        let text = words.page("sessions_others").to_owned();
+        lines.push(Line {
+            icon: Some("log-out"),
+            text,
+            act: Some(act("end_all", "others")),
+            ..Line::default()
+        });
+    }
+    Ok(Card {
+        title: words.page("sessions_own").into(),
+        kind: "lines",
+        about: words.page("sessions_own_about").into(),
+        lines,
+        ..Card::default()
+    })
+}
+
+/// From where the person's sessions began, as records of sign-ins tell it to who may read them: ids, and places.
+async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
+    let Some(op) = visit.may(operation("GetSignInRecords")) else { return Ok(Vec::new()) };
+    let person = visit.visitor.session.person;
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!("platformUserId eq {} and outcome eq \"SignedIn\"", json!(person));
+    input.query = [
+        ("filter", filter.as_str()),
+        ("sortBy", "occurredOn"),
+        ("sortOrder", "descending"),
+        ("count", "100"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec();
+    let rows = visit.perform(input).await?.json();
+    let told = rows.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|row| {
+        let member = |name: &str| row.get(name).map_or_else(String::new, plain);
+        let parts = [browser(&member("userAgent")), member("address")];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        (member("sessionId"), parts.join(" · "))
+    });
+    Ok(told.filter(|(_, origin)| !origin.is_empty()).collect())
+}
+
+/// The browser and the system that a `User-Agent` names; nothing where it names none that is known.
+fn browser(agent: &str) -> String {
+    // the later ones call themselves by the names of those that they want to pass for, too
+    let browsers = [("Edg", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")];
+    let systems = [
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS X", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let named = |known: &[(&str, &'static str)]| {
+        known.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)
+    };
+    [named(&browsers), named(&systems)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The person's passkeys, with the way to their page for who may go there.
+fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
+    let words = visit.words;
+    let lines: Vec<Line> = user
+        .passkeys
+        .iter()
+        .map(|(name, made, used)| Line {
+            icon: Some("fingerprint-pattern"),
+            text: name.clone(),
+            sub: words.page(if used.is_some() { "last_used" } else { "never_used" }).to_owned(),
+            iso: written(used.unwrap_or(*made)),
+            ..Line::default()
+        })
+        .collect();
+    let is_here = visit.store.as_deref() == Some(&user.store);
+    let may = is_here && visit.may(operation("GetPasskeyCredentialsByUserId")).is_some();
+    let href = format!("/console/store/{}/User/{}/owned/PasskeyCredential", encoded(&user.store), user.id);
+    Card {
+        title: words.resources("PasskeyCredential"),
+        kind: "lines",
+        about: words.page(if lines.is_empty() { "passkeys_none" } else { "" }).into(),
+        count: (!lines.is_empty()).then(|| lines.len().to_string()),
+        lines,
+        more: may.then(|| json!({ "href": href, "label": words.page("edit") })),
+        ..Card::default()
+    }
+}
+
+fn written(moment: Timestamp) -> String {
+    let mut out = Vec::new();
+    format_timestamp(moment, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::browser;
+
+    #[test]
+    fn browsers_are_known_by_their_names() {
+        let chrome = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+        let edge = format!("{chrome} Edg/140.0.0.0");
+        let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+        assert_eq!(browser(chrome), "Chrome, Windows");
+        assert_eq!(browser(&edge), "Edge, Windows");
+        assert_eq!(browser(firefox), "Firefox, Linux");
+        assert_eq!(browser("curl/8"), "");
+    }
 }

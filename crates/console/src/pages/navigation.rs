@@ -1,12 +1,12 @@
 //! The navigation: what the person's roles let be listed, and nothing else.
 
-use chancery_resource::Problem;
+use chancery_resource::{Permit, Problem};
 use chancery_web::Input;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    directory::{self, encoded},
+    directory::{self, Resource, encoded},
     fields::plain,
     visit::Visit,
 };
@@ -40,19 +40,45 @@ const GROUPS: [Group; 6] = [
         "trust",
         &[
             ("CustomAuditTrail", true, "scroll-text"),
+            ("CustomAuditTrail", false, "scroll-text"),
+            ("IdentityReplacement", false, "repeat-2"),
             ("SignInRecord", false, "history"),
             ("SignInSession", false, "globe"),
             ("SignInGrant", false, "key-round"),
         ],
     ),
     ("appearance", &[("CustomView", false, "panels-top-left"), ("CustomAsset", false, "image")]),
-    ("system", &[("Option", false, "sliders-horizontal")]),
+    (
+        "system",
+        &[
+            ("Option", false, "sliders-horizontal"),
+            ("EventSubscription", true, "globe"),
+            ("EventSubscription", false, "globe"),
+        ],
+    ),
+];
+
+/// What applications know of people and groups: places of who does not see these themselves.
+const OF_APPLICATIONS: [(&str, bool, &str); 2] =
+    [("ApplicationUser", false, "user-round"), ("ApplicationGroup", false, "users-round")];
+
+/// A page of the chosen user store that no resource has by itself: its group, operation, name in addresses, and icon. Its
+/// label in the texts has the name of the address.
+const OF_STORE: [(&str, &str, &str, &str); 2] = [
+    ("people", "PasskeyReadiness", "readiness", "fingerprint-pattern"),
+    ("people", "ListRecoveryTransactions", "recovery", "rotate-ccw"),
 ];
 
 /// The icon of a resource.
 pub fn icon(name: &str) -> &'static str {
     let all = GROUPS.iter().flat_map(|(_, places)| places.iter());
     all.clone().find(|(known, ..)| *known == name).map_or("tag", |(.., icon)| icon)
+}
+
+/// How soon people look for a resource: by its place in the navigation, those that have none last.
+pub fn position(name: &str) -> usize {
+    let mut all = GROUPS.iter().flat_map(|(_, places)| places.iter());
+    all.position(|(known, ..)| *known == name).unwrap_or(usize::MAX)
 }
 
 /// What a place is called: two of them by what people look for there.
@@ -62,6 +88,14 @@ pub fn label(visit: &Visit<'_>, name: &str) -> String {
         "RoleAssignment" => visit.words.page("administrators").to_owned(),
         _ => visit.words.resources(name),
     }
+}
+
+/// What a list is called: there are two trails, the user store's and that of the configuration.
+pub fn trail_label(visit: &Visit<'_>, resource: &Resource) -> String {
+    if resource.name == "CustomAuditTrail" && !resource.is_of_store {
+        return visit.words.page("configuration_trail").to_owned();
+    }
+    label(visit, resource.name)
 }
 
 /// A place of the navigation, as templates take it.
@@ -83,21 +117,38 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
     let mut groups = Vec::new();
     for (group, places) in GROUPS {
         let mut items = Vec::new();
-        for (name, is_of_store, icon) in places {
+        let known = if group == "people" && !sees_people(visit) { &OF_APPLICATIONS[..] } else { &[] };
+        for (name, is_of_store, icon) in places.iter().chain(known) {
             let Some(resource) = directory::find(name, *is_of_store) else { continue };
             if visit.may(resource.list).is_none() {
                 continue;
             }
             let href = visit.address(resource);
             let is_current = path == href || path.starts_with(&format!("{href}/"));
-            let label = label(visit, name);
+            let label = trail_label(visit, resource);
             items.push(Place { label, href, icon, is_current });
+        }
+        for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {
+            let (Some(store), Some(_)) = (&visit.store, visit.may(directory::operation(operation))) else {
+                continue;
+            };
+            let href = format!("/console/store/{}/{name}", encoded(store));
+            let is_current = path == href || path.starts_with(&format!("{href}/"));
+            items.push(Place { label: visit.words.page(name).to_owned(), href, icon, is_current });
+        }
+        if group == "system" && visit.visitor.has(Permit::SystemAdmin) {
+            let (label, href) = (visit.words.page("health").to_owned(), "/console/health".to_owned());
+            items.push(Place { label, is_current: path == href, href, icon: "heart-pulse" });
         }
         if !items.is_empty() {
             groups.push((group, items));
         }
     }
     groups
+}
+
+fn sees_people(visit: &Visit<'_>) -> bool {
+    visit.may(directory::find("User", true).and_then(|people| people.list)).is_some()
 }
 
 /// The most user stores that are offered.

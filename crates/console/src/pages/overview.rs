@@ -1,15 +1,16 @@
 //! The first page: what happened last, and where to go.
 
-use chancery_resource::Problem;
+use chancery_record::{Timestamp, format_timestamp};
+use chancery_resource::{Permit, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::navigation::places;
-use crate::{directory, fields::plain, visit::Visit, words::raised};
+use super::{history, navigation::places, steps::steps, welcome::HERE as WIZARD};
+use crate::{arranged, directory, visit::Visit};
 
-/// Changes that are shown.
-const CHANGES: &str = "8";
+/// The most rows that are counted.
+const MOST: usize = 100;
 
 /// Shows it.
 ///
@@ -30,78 +31,56 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         .map(|place| json!({ "label": place.label, "text": "", "href": place.href, "icon": place.icon }))
         .collect();
     let content = json!({
-        "greeting": greeting, "tiles": [], "changes": changes(visit).await?, "steps": steps(visit).await?, "places": doors,
+        "greeting": greeting, "tiles": tiles(visit).await?, "changes": history::of_all(visit).await?, "steps": next_steps(visit).await?, "places": doors,
     });
     visit.page(200, "overview.html", words.page("overview"), &content)
 }
 
-/// The last changes of the user store, for who may read its trail.
-async fn changes(visit: &Visit<'_>) -> Result<Value, Problem> {
-    let trail = directory::find("CustomAuditTrail", true);
-    let Some(op) = trail.and_then(|trail| visit.may(trail.list)) else { return Ok(Value::Null) };
-    let mut input = Input::of(op, Vec::new());
-    let query = [("count", CHANGES), ("sortBy", "timestamp"), ("sortOrder", "descending")];
-    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let rows = visit.perform(input).await?.json();
-    let words = visit.words;
-    let lines: Vec<Value> = rows
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-        .iter()
-        .map(|row| {
-            let of = |name: &str| plain(row.get(name).unwrap_or(&Value::Null));
-            let text = format!("{}: {}", raised(&words.resource(&of("area"))), words.choice(&of("action")));
-            json!({ "icon": null, "tone": "", "text": text, "sub": of("primaryKey"), "href": null, "act": null, "iso": of("timestamp") })
-        })
-        .collect();
-    if lines.is_empty() {
-        return Ok(Value::Null);
+/// What needs somebody: how many rows of a resource are so, in which tone it is told, and where it is seen to.
+async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
+    let mut soon = Vec::new();
+    format_timestamp(Timestamp(visit.now.0 + arranged::SOON_MS), &mut soon);
+    let soon = String::from_utf8(soon).unwrap_or_default();
+    let all = [
+        ("recovery", "RecoveryTransaction", true, "status eq \"Requested\"".to_owned(), "warn"),
+        ("replacement", "IdentityReplacement", false, "status eq \"PendingApproval\"".to_owned(), "warn"),
+        ("ending", "CertStore", false, format!("validTo lt {}", json!(soon)), "warn"),
+        ("broken", "IdpInstance", false, "hasConfigurationError eq true".to_owned(), "bad"),
+    ];
+    let mut tiles = Vec::new();
+    for (key, name, is_of_store, filter, tone) in all {
+        let Some(resource) = directory::find(name, is_of_store) else { continue };
+        let Some(op) = visit.may(resource.list) else { continue };
+        let mut input = Input::of(op, Vec::new());
+        input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())];
+        let count = visit.perform(input).await?.rows().len();
+        let number = if count < MOST { count.to_string() } else { format!("{MOST}+") };
+        let (tone, href) = (if count == 0 { "" } else { tone }, place(visit, resource));
+        tiles.push(json!({ "number": number, "label": visit.words.page(&format!("tile_{key}")), "tone": tone, "href": href }));
     }
-    Ok(json!({
-        "title": words.page("recent_changes"), "kind": "timeline", "tone": "", "about": "", "count": null, "lines": lines,
-        "more": trail.map(|trail| json!({ "href": visit.address(trail), "label": words.page("all") })), "later": null,
-    }))
+    Ok(tiles)
 }
 
-/// What a new installation still lacks, told from the data; nothing where the person may not look.
-async fn steps(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let words = visit.words;
-    let mut steps = Vec::new();
-    let mut add = |key: &str, href: String, is_done: bool| {
-        let about = words.page(&format!("{key}_about")).to_owned();
-        steps.push(json!({ "label": words.page(key), "about": about, "href": href, "is_done": is_done }));
-    };
-    let administrators = rows(visit, "RoleAssignment", "roleType eq \"SystemAdmin\"").await?;
-    if let Some((resource, rows)) = administrators {
-        add("step_second", visit.address(resource), rows.len() > 1);
-    }
-    if let Some((resource, rows)) = rows(visit, "ClientApp", "allowUserLogin eq true").await? {
-        let is_own = |row: &&Value| {
-            row.get("id") != Some(&json!(chancery_signin::CONSOLE)) && row.get("name") != Some(&json!("root"))
-        };
-        add("step_app", format!("{}/new", visit.address(resource)), rows.iter().any(|row| is_own(&row)));
-    }
-    let is_all_done = steps.iter().all(|step| step.get("is_done") == Some(&json!(true)));
-    Ok(if is_all_done { Vec::new() } else { steps })
+/// Where the rows of a resource are seen to.
+fn place(visit: &Visit<'_>, resource: &directory::Resource) -> String {
+    let address = visit.address(resource);
+    if resource.name == "RecoveryTransaction" { address.replace(resource.name, "recovery") } else { address }
 }
 
-/// Some rows of a resource, for who may list it.
-async fn rows(
-    visit: &Visit<'_>,
-    name: &str,
-    filter: &str,
-) -> Result<Option<(&'static directory::Resource, Vec<Value>)>, Problem> {
-    let Some(resource) = directory::find(name, false) else { return Ok(None) };
-    let Some(op) =
-        visit.may(resource.list).filter(|_| visit.may(resource.create.or(resource.patch)).is_some())
-    else {
-        return Ok(None);
-    };
-    let mut input = Input::of(op, Vec::new());
-    input.query.extend(
-        [("filter", filter), ("count", "5")].map(|(name, value)| (name.to_owned(), value.to_owned())),
-    );
-    let rows = visit.perform(input).await?.json();
-    Ok(Some((resource, rows.as_array().cloned().unwrap_or_default())))
+/// What a new installation still lacks; nothing where nothing is open.
+async fn next_steps(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
+    let all = steps(visit).await?;
+    if all.iter().all(|step| step.is_done) {
+        return Ok(Vec::new());
+    }
+    let words = visit.words;
+    // the wizard tells more than the pages that it leads to
+    let is_guided = visit.visitor.has(Permit::SystemAdmin);
+    let told = all.into_iter().map(|step| {
+        let label = words.page(&format!("step_{}", step.name)).to_owned();
+        let about = words.page(&format!("step_{}_about", step.name)).to_owned();
+        let href = if is_guided { format!("{WIZARD}?step={}", step.name) } else { step.href };
+        json!({ "label": label, "about": about, "href": href, "is_done": step.is_done })
+    });
+    Ok(told.collect())
 }

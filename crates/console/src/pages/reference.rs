@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
-use chancery_web::Input;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::list::{key_of, title_of};
+use super::{
+    list::{key_of, title_of},
+    look_up::{Reading, rows_by},
+};
 use crate::{
     arranged,
     directory::{Resource, encoded},
@@ -16,9 +18,6 @@ use crate::{
 
 /// Names and addresses, by ids.
 pub type Names = HashMap<String, (String, Option<String>)>;
-
-/// The most ids that are asked for at once.
-const AT_ONCE: usize = 50;
 
 /// The resource that an id of a row names: by the field, or by what else the row says.
 pub fn named_by(resource: &Resource, field: &Field, row: &Value) -> Option<&'static Resource> {
@@ -51,20 +50,40 @@ pub async fn names(
     }
     let mut names = Names::new();
     for (other, ids) in asked {
-        let Some(op) = visit.may(other.list) else { continue };
-        let Some(key) = other.key() else { continue };
-        for ids in ids.into_iter().collect::<Vec<_>>().chunks(AT_ONCE) {
-            let one = ids.iter().map(|id| format!("{} eq {}", key.wire(), json!(id)));
-            let mut input = Input::of(op, Vec::new());
-            input.query.push(("filter".to_owned(), one.collect::<Vec<_>>().join(" or ")));
-            input.query.push(("count".to_owned(), AT_ONCE.to_string()));
-            let found = visit.perform(input).await?.json();
-            for row in found.as_array().map(Vec::as_slice).unwrap_or_default() {
-                let key = key_of(other, row);
-                let href = other.read.map(|_| format!("{}/{}", visit.address(other), encoded(&key)));
-                names.insert(key, (title_of(other, row), href));
-            }
-        }
+        find(visit, other, &ids, &mut names).await?;
     }
     Ok(names)
+}
+
+/// Adds the names of the rows of a resource that have these ids, as far as the person may list them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn find(
+    visit: &Visit<'_>,
+    other: &'static Resource,
+    ids: &BTreeSet<String>,
+    names: &mut Names,
+) -> Result<(), Problem> {
+    let ids: Vec<String> = ids.iter().cloned().collect();
+    for row in rows_of(visit, other, &ids).await? {
+        let key = key_of(other, &row);
+        let href = other.read.map(|_| format!("{}/{}", visit.address(other), encoded(&key)));
+        names.insert(key, (title_of(other, &row), href));
+    }
+    Ok(())
+}
+
+/// The rows of these keys, as far as the person may list them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn rows_of(
+    visit: &Visit<'_>,
+    other: &'static Resource,
+    ids: &[String],
+) -> Result<Vec<Value>, Problem> {
+    let (Some(op), Some(key)) = (visit.may(other.list), other.key()) else { return Ok(Vec::new()) };
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    rows_by(visit, (op, key.wire()), &ids, Reading::default()).await
 }

@@ -6,20 +6,24 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    item::{may_not, read},
-    list::{key_of, title_of},
+    circle,
+    item::read,
+    list::{cursor_of, key_of, title_of},
 };
 use crate::{
     directory::{self, Resource, encoded},
+    fields::asked,
     undo::Undo,
     visit::Visit,
 };
 
-/// The most links that are shown.
+/// The most links that are shown where they cannot be read in pieces.
 const MOST: usize = 500;
+/// Links of a piece.
+const PIECE: usize = 100;
 
 /// The operation that adds links of a relation, or takes them out.
-fn operation(resource: &Resource, name: &str, change: RelationChange) -> Option<&'static Op> {
+pub fn operation(resource: &Resource, name: &str, change: RelationChange) -> Option<&'static Op> {
     let is_it = |op: &&&'static Op| match op.action {
         Action::Relate(relation, what) => relation == name && what == change,
         _ => false,
@@ -53,41 +57,83 @@ pub async fn show(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (relation, other) = relation(resource, name)?;
     let row = read(visit, resource, key).await?;
-    let linked = match row.get(relation.name) {
-        Some(Value::Array(rows)) => rows.clone(),
-        Some(Value::Object(one)) => vec![Value::Object(one.clone())],
-        _ => Vec::new(),
+    let piece = (PIECE, visit.parameter("cursor"));
+    let (linked, next) = match linked(visit, (resource, relation), key, piece).await? {
+        Some(found) => found,
+        None => (nested(&row, relation), None),
     };
+    let next = next.map(|cursor| format!("?cursor={}", encoded(&cursor)));
     let words = visit.words;
     let label = words.field(relation.name);
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let page = format!("{here}/relation/{name}");
     let can = |change| visit.may(operation(resource, name, change)).is_some();
     let add = can(RelationChange::Add)
-        .then(|| json!({ "action": format!("{page}/add"), "field": added(visit, other) }));
+        .then(|| json!({ "action": format!("{page}/add"), "fields": [found_field(visit, "id", other)] }));
     let remove = can(RelationChange::Remove)
         .then(|| json!({ "action": format!("{page}/remove"), "label": words.page("take_out") }));
     let rows: Vec<Value> = linked.iter().take(MOST).map(|row| linked_row(visit, other, row)).collect();
     let heading = format!("{}: {label}", title_of(resource, &row));
     let content = json!({
         "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add,
-        "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": null,
-        "empty": { "title": words.page("none"), "text": if words.tag == "en" { relation.about } else { "" } },
+        "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": next,
+        "empty": { "title": words.page("none"), "text": words.explained(relation.about) },
         "remove": remove,
     });
     visit.page(200, "relation.html", &heading, &content)
 }
 
+/// The rows that one shows of a relation.
+pub fn nested(row: &Value, relation: &Relation) -> Vec<Value> {
+    match row.get(relation.name) {
+        Some(Value::Array(rows)) => rows.clone(),
+        Some(Value::Object(one)) => vec![Value::Object(one.clone())],
+        _ => Vec::new(),
+    }
+}
+
+/// The relation by which those on the other side see the same links.
+pub fn reverse(resource: &Resource, relation: &Relation) -> Option<&'static Relation> {
+    let is_same = |back: &&'static Relation| {
+        back.table == relation.table
+            && back.own == relation.other
+            && std::ptr::eq(back.target, resource.shape)
+    };
+    relation.target.relations.iter().find(is_same)
+}
+
+/// A piece of what a row is linked with, read by the other side's list, and the cursor of the next one; `None` where that
+/// list is not there.
+///
+/// # Errors
+/// The operation's own.
+pub async fn linked(
+    visit: &Visit<'_>,
+    (resource, relation): (&Resource, &Relation),
+    key: &str,
+    (count, cursor): (usize, Option<&str>),
+) -> Result<Option<(Vec<Value>, Option<String>)>, Problem> {
+    let list = directory::of_shape(relation.target).and_then(|other| visit.may(other.list));
+    let Some((op, back)) = list.zip(reverse(resource, relation)) else { return Ok(None) };
+    let mut input = Input::of(op, Vec::new());
+    input.is_brief = true;
+    let filter = format!("{}.id eq {}", back.name, json!(key));
+    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), count.to_string())];
+    input.query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
+    let output = visit.perform(input).await?;
+    let next = output.header("link").and_then(cursor_of);
+    let Value::Array(rows) = output.json() else { return Ok(None) };
+    Ok(Some((rows, next)))
+}
+
 /// The field by which a row is found that is to be linked.
-fn added(visit: &Visit<'_>, other: Option<&Resource>) -> Value {
+pub fn found_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> Value {
     let search = other.map(|other| format!("/console/find?in={}", other.name));
     let label =
         other.map_or_else(|| visit.words.page("add").to_owned(), |other| visit.words.resource(other.name));
-    json!({
-        "name": "id", "id": "f-id", "label": crate::words::raised(&label), "hint": "", "control": "reference", "value": "",
-        "shown": "", "choices": [], "required": true, "disabled": false, "error": "", "max_length": null, "min": null,
-        "max": null, "href": null, "search": search, "autocomplete": "off", "is_wide": true,
-    })
+    let mut field = asked(name, &crate::words::raised(&label), "reference");
+    field.extend([("required".to_owned(), json!(true)), ("search".to_owned(), json!(search))]);
+    Value::Object(field)
 }
 
 fn linked_row(visit: &Visit<'_>, other: Option<&'static Resource>, row: &Value) -> Value {
@@ -112,10 +158,13 @@ pub async fn change(
         if act == "add" { (RelationChange::Add, "id") } else { (RelationChange::Remove, "selected") };
     let ids: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == field).map(|(_, id)| id.trim()).collect();
-    let op = visit.may(operation(resource, name, what)).ok_or_else(may_not)?;
+    let op = visit.need(operation(resource, name, what))?;
     let mut input = Input::of(op, vec![key.to_owned()]);
-    input.body = Some(json!({ "relatedIds": ids }));
-    visit.perform(input).await?;
+    (input.body, input.is_brief) = (Some(json!({ "relatedIds": ids })), true);
+    if let Err(problem) = visit.perform(input).await {
+        let around = circle::find(visit, (resource, key, name), (&ids, &problem)).await?;
+        return around.map_or(Err(problem), |path| circle::show(visit, (resource, key, name), &path));
+    }
     let page = format!("{}/{}/relation/{name}", visit.address(resource), encoded(key));
     let (back, field) = if act == "add" { ("remove", "selected") } else { ("add", "id") };
     let fields = ids.iter().map(|id| (field.to_owned(), (*id).to_owned())).collect();

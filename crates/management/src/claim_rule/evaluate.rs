@@ -1,18 +1,23 @@
 //! Evaluating the claim rules in force on claims that the caller provides, without issuing a token.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSetError, RuleSets, Source};
+use chancery_claims::{Claim, Fault, Rule, RuleSet, RuleSetError, RuleSets, Source};
 use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantMember, Problem,
-    Purpose, Reply, Sql, Tx, Work, visible,
+    Action as A, Answer, Body, Call, Custom, FieldFault, JsonForm, Method as M, Mode, Op,
+    Permit::TenantMember, Problem, Purpose, Reply, Sql, Tx, Work, visible,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{CLAIM_RULE, ClaimRule};
+use super::{
+    CLAIM_RULE, ClaimRule,
+    draft::{self, RuleDraft},
+    outcome::{self, Evaluation},
+    weigh,
+};
 use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, judge::TIME, tenant::TENANT};
 
 /// The most claims of a call.
@@ -23,7 +28,7 @@ const MAX_RULES: usize = 1_000;
 const MAX_REPORTED: usize = 10;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
-static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
+static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: outcome::schema };
 
 /// The operation that evaluates claim rules.
 pub static OPERATIONS: &[Op] = &[Op::new(
@@ -61,28 +66,11 @@ fn body_schema() -> serde_json::Value {
             "clientAppId": id("The client app that a token is for."),
             "idpInstanceId": id("The instance that the person comes from."),
             "tenantId": id("The tenant that the person signs in at."),
+            "draft": { "anyOf": [{ "$ref": "#/components/schemas/ClaimRuleCreate" }, { "type": "null" }],
+                "description": "A rule that takes part as if it were saved, whatever it applies to: in the place of the rule \
+                    with its `id`, else beside the others, and then with the nil UUID. An inactive one is left out." },
+            "trace": { "type": ["boolean", "null"], "description": "Whether each step of each claim is told." },
         },
-    })
-}
-
-fn reply_schema() -> serde_json::Value {
-    json!({
-        "type": "object", "description": "What became of the claims.", "required": ["claims"],
-        "properties": { "claims": {
-            "type": "array", "description": "The claims, where they go and what they passed.",
-            "items": {
-                "type": "object", "required": ["type", "value", "source", "destination", "onRequest", "rules"],
-                "properties": {
-                    "type": { "type": "string", "description": "Its type." },
-                    "value": { "type": "string", "description": "Its value." },
-                    "source": { "type": "string", "description": "Whose it is." },
-                    "destination": { "type": "string", "description": "Where it goes." },
-                    "onRequest": { "type": "boolean", "description": "Whether it is disclosed only when requested." },
-                    "rules": { "type": "array", "description": "The rules that it passed, in order.",
-                        "items": { "type": "string", "format": "uuid" } },
-                },
-            },
-        } },
     })
 }
 
@@ -90,33 +78,65 @@ fn reply_schema() -> serde_json::Value {
 static COMPILED: RuleSets = RuleSets::new();
 
 /// The outcome of an evaluation, or why there is none.
-type Evaluated = Result<Outcome, String>;
+type Evaluated = Result<Evaluation, Unusable>;
+
+/// Why rules come to nothing.
+enum Unusable {
+    /// Those in force, or they with these claims.
+    Rules(String),
+    /// The draft has these faults.
+    Draft(Vec<FieldFault>),
+}
 
 /// Reads rules and claims in the transaction. Compiling and evaluating take time, so both happen in the pool
 /// of workers, between two transactions.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(evaluated) = call.result::<Evaluated>(0)? {
-        let outcome = Result::as_ref(&evaluated).map_err(|detail| Problem::conflict(detail.clone()))?;
-        write(call, outcome);
+        let evaluation = Result::as_ref(&evaluated).map_err(|unusable| match unusable {
+            Unusable::Rules(detail) => Problem::conflict(detail.clone()),
+            Unusable::Draft(faults) => draft::refusal(faults),
+        })?;
+        call.answer.bytes.extend_from_slice(evaluation.to_json().to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
-    let claims = read_claims(call.request.body()?)?;
+    let body = call.request.body()?;
+    let (claims, traces, draft) = (read_claims(body)?, read_trace(body)?, RuleDraft::read(call)?);
     let (key, rules) = in_force(call, tx)?;
-    Ok(Answer::after(Work::new(Purpose::Pattern, move || run(&key, &rules, &claims))))
+    let work = move || run((&key, rules), draft, (&claims, traces));
+    Ok(Answer::after(Work::new(Purpose::Pattern, work)))
 }
 
 /// Compiles the rules, unless they are cached, and evaluates the claims; each may take [`TIME`].
-fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
+fn run(
+    (key, mut rules): (&[u8], Vec<Rule>),
+    draft: Option<RuleDraft>,
+    (claims, traces): (&[Claim], bool),
+) -> Evaluated {
     let started = Instant::now();
-    let set =
-        COMPILED.compiled(key, rules, &|| started.elapsed() < TIME).map_err(|unusable| match unusable {
-            RuleSetError::Faults(faults) => describe(&faults),
-            RuleSetError::Time => {
-                "The rules in force take too long to compile: there are too many.".to_owned()
-            }
-        })?;
+    let go_on = || started.elapsed() < TIME;
+    let set = match draft {
+        None => COMPILED.compiled(key, &rules, &go_on),
+        Some(draft) => {
+            weigh(&draft.rule).map_err(Unusable::Draft)?;
+            draft.take_part(&mut rules);
+            RuleSet::new(&rules, &go_on).map(Arc::new)
+        }
+    };
+    let set = set.map_err(|unusable| match unusable {
+        RuleSetError::Faults(faults) => Unusable::Rules(describe(&faults)),
+        RuleSetError::Time => {
+            Unusable::Rules("The rules in force take too long to compile: there are too many.".to_owned())
+        }
+    })?;
     let started = Instant::now();
-    set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))
+    let go_on = || started.elapsed() < TIME;
+    let evaluated = if traces {
+        set.trace(claims, &go_on).map(|(outcome, steps)| (outcome, Some(steps)))
+    } else {
+        set.evaluate(claims, &go_on).map(|outcome| (outcome, None))
+    };
+    let (outcome, steps) = evaluated.map_err(|exceeded| Unusable::Rules(format!("{exceeded}.")))?;
+    Ok(Evaluation { outcome, steps, in_force: set.ids().collect() })
 }
 
 fn describe(faults: &[Fault]) -> String {
@@ -132,7 +152,7 @@ fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {
     let Json::Object(members) = body else {
         return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
     };
-    let known = ["claims", "clientAppId", "idpInstanceId", "tenantId"];
+    let known = ["claims", "clientAppId", "idpInstanceId", "tenantId", draft::MEMBER, "trace"];
     if let Some((name, _)) = members.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         return Err(Problem::wrong_at(chancery_record::pointer("", name), "is not a member of this body"));
     }
@@ -147,6 +167,16 @@ fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {
         None => return Err(Problem::wrong_at("/claims", "is missing")),
     };
     items.iter().enumerate().map(|(index, item)| read_claim(index, item)).collect()
+}
+
+fn read_trace(body: &Json) -> Result<bool, Problem> {
+    match body.get("trace") {
+        None | Some(Json::Null) => Ok(false),
+        Some(Json::Bool(traces)) => Ok(*traces),
+        Some(other) => {
+            Err(Problem::wrong_at("/trace", format!("must be true or false, not {}", other.word())))
+        }
+    }
 }
 
 fn read_claim(index: usize, item: &Json) -> Result<Claim, Problem> {
@@ -250,19 +280,4 @@ fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<(Vec<u8>, Vec<Rule>), Proble
 
 fn columns() -> String {
     CLAIM_RULE.fields.iter().map(|field| format!("t.{}", field.column)).collect::<Vec<_>>().join(", ")
-}
-
-fn write(call: &mut Call, outcome: &Outcome) {
-    let claims: Vec<serde_json::Value> = outcome
-        .claims
-        .iter()
-        .map(|claim| {
-            json!({
-                "type": claim.claim_type, "value": claim.value, "source": claim.source.name(),
-                "destination": claim.destination.name(), "onRequest": claim.on_request,
-                "rules": claim.path.iter().map(Uuid::to_string).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    call.answer.bytes.extend_from_slice(json!({ "claims": claims }).to_string().as_bytes());
 }

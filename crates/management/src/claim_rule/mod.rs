@@ -1,8 +1,9 @@
 //! Claim rules: which claims go into which tokens, and how they are rewritten.
 
+mod draft;
 mod evaluate;
-
 mod link;
+mod outcome;
 
 use chancery_claims::{Member, Rule};
 use chancery_record::{

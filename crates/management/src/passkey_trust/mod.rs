@@ -187,7 +187,7 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return finish(&call.context, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
     let Some(fetched) = call.result::<FetchResult>(0)? else {
-        return Ok(Answer::after(Work::waiting(async move { fetch().await })));
+        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, async move { fetch().await })));
     };
     let Some(read) = call.result::<Result<VerifiedSnapshot, String>>(1)? else {
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);

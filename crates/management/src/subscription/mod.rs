@@ -5,6 +5,8 @@ pub mod resolve;
 use chancery_record::{DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, choice_types, id_types, record};
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 
+use chancery_webhook::EventSubscription;
+
 use crate::{
     cert_store::{CERT_STORE, CertStore},
     claim_rule::{CLAIM_RULE, ClaimRule},
@@ -12,6 +14,7 @@ use crate::{
     custom_asset::{CUSTOM_ASSET, CustomAsset},
     custom_view::{CUSTOM_VIEW, CustomView},
     customer::{CUSTOMER, CustomerId},
+    event_subscription::EVENT_SUBSCRIPTION,
     idp_instance::{IDP_INSTANCE, IdpInstance},
     mfa_instance::{MFA_INSTANCE, MfaInstance},
     role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
@@ -62,6 +65,12 @@ pub static SUBSCRIPTION: Shape =
             Child::new("claim rule", &CLAIM_RULE, ClaimRule::SUBSCRIPTION_ID, ClaimRule::NAME),
             Child::new("asset", &CUSTOM_ASSET, CustomAsset::SUBSCRIPTION_ID, CustomAsset::LOCATION),
             Child::new("view", &CUSTOM_VIEW, CustomView::SUBSCRIPTION_ID, CustomView::LOCATION),
+            Child::new(
+                "event subscription",
+                &EVENT_SUBSCRIPTION,
+                EventSubscription::SUBSCRIPTION_ID,
+                EventSubscription::NAME,
+            ),
             Child::new(
                 "role assignment",
                 &ROLE_ASSIGNMENT,

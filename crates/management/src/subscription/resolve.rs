@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Field, FieldOf, Mismatch, Record, Value, fold};
+use chancery_record::{Field, FieldOf, FieldType, Mismatch, Record, Value, fold};
 use chancery_resource::{
     Context, LIST, Problem, ProblemKind, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
 };
@@ -45,11 +45,11 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 ///
 /// # Errors
 /// Errors of the store.
-pub fn resolve_subscription<R: Record>(
+pub fn resolve_subscription<R: Record, T: FieldType>(
     context: &Context,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
-    own: FieldOf<R, Option<SubscriptionId>>,
+    own: FieldOf<R, Option<T>>,
     targets: &Targets,
     is_global: impl Fn(&ProposedRow<'_>) -> Result<bool, Mismatch>,
 ) -> Result<Vec<Violation>, Problem> {
@@ -60,9 +60,9 @@ pub fn resolve_subscription<R: Record>(
         let owners = subscriptions_of(tx, table, &ids.into_iter().collect::<Vec<_>>())?;
         for (index, row) in rows.iter_mut().enumerate() {
             let Some(owner) = target.id(row.values).and_then(|id| owners.get(&id)) else { continue };
-            match row.get(own)? {
-                None => row.set(own, Some(SubscriptionId(*owner)))?,
-                Some(said) if said.0 == *owner => {}
+            match own.field().id(row.values) {
+                None => own.field().set(row.values, Value::Id(*owner)),
+                Some(said) if said == *owner => {}
                 Some(_) => violations.push(wrong(index, *target, "belongs to another subscription")),
             }
             known_by_target.insert(index);
@@ -75,12 +75,12 @@ pub fn resolve_subscription<R: Record>(
         if row.was.is_some() || known_by_target.contains(&index) {
             continue;
         }
-        match (row.get(own)?, is_global(row)?) {
+        match (own.field().id(row.values), is_global(row)?) {
             (None, true) => {}
             (Some(_), true) => {
                 violations.push(wrong(index, own, "must be empty: this is everyone's"));
             }
-            (Some(said), false) if visible.contains_key(&said.0) => {}
+            (Some(said), false) if visible.contains_key(&said) => {}
             (Some(_), false) => violations.push(wrong(index, own, "names no Subscription")),
             (None, false) => {
                 let only = match only {
@@ -88,7 +88,7 @@ pub fn resolve_subscription<R: Record>(
                     None => *only.insert(only_subscription(context, tx)?),
                 };
                 match only {
-                    Some(id) => row.set(own, Some(id))?,
+                    Some(id) => own.field().set(row.values, Value::Id(id.0)),
                     None => violations.push(wrong(index, own, "is missing: there is more than one")),
                 }
             }

@@ -8,6 +8,8 @@ use chancery_resource::{
     Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Tx, Unique, added, relation, standard,
 };
 
+use chancery_webhook::EventSubscription;
+
 use crate::{
     cert_store::{CERT_STORE, CertStore},
     claim_rule::{CLAIM_RULE, ClaimRule},
@@ -17,6 +19,7 @@ use crate::{
     },
     custom_asset::{CUSTOM_ASSET, CustomAsset},
     custom_view::{CUSTOM_VIEW, CustomView},
+    event_subscription::EVENT_SUBSCRIPTION,
     idp_instance::IDP_INSTANCE,
     ip_address_range::{IP_ADDRESS_RANGE, IpAddressRange},
     link::check_subscriptions,
@@ -76,6 +79,12 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
     ),
     Child::new("asset", &CUSTOM_ASSET, CustomAsset::TENANT_ID, CustomAsset::LOCATION),
     Child::new("view", &CUSTOM_VIEW, CustomView::TENANT_ID, CustomView::LOCATION),
+    Child::new(
+        "event subscription",
+        &EVENT_SUBSCRIPTION,
+        EventSubscription::APPLY_TO_TENANT_ID,
+        EventSubscription::NAME,
+    ),
 ])
 .unique(&[
     Unique::new("tenant__id", &[Tenant::ID.field()]),

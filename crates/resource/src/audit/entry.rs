@@ -8,8 +8,11 @@ use uuid::Uuid;
 
 use crate::{
     Context, PersonKey, Problem, Shape,
-    audit::event::Event,
-    audit::signer::{AuditSigner, DigestedContent},
+    audit::{
+        event::{Event, SIGN_INS},
+        placement::Placement,
+        signer::{AuditSigner, DigestedContent},
+    },
     seal::sealed::entry_associated_data,
 };
 
@@ -21,7 +24,8 @@ pub struct Entry<'a> {
     pub number: i64,
     pub person: Option<PersonKey>,
     pub shape: &'a Shape,
-    pub key: String,
+    /// The values that say what the row is and where it belongs.
+    pub values: &'a [Value],
     pub action: &'static str,
     pub event: &'static str,
     pub original: Option<String>,
@@ -42,6 +46,8 @@ pub enum Details<'a> {
         relation: &'a str,
         #[serde(flatten)]
         links: Links<'a>,
+        #[serde(flatten)]
+        whole: Option<Whole>,
     },
 }
 
@@ -52,9 +58,36 @@ pub struct Links<'a> {
     pub removed: &'a [Uuid],
 }
 
+/// How many links changed, where an event does not list them all. The audit entry does.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Whole {
+    added_count: usize,
+    removed_count: usize,
+    complete: bool,
+}
+
+/// The most ids of added and of removed links that an event lists, so that it stays under 64 KiB.
+const MOST_LISTED: usize = 500;
+
+impl<'a> Details<'a> {
+    /// The details of links that changed.
+    pub fn of_links(relation: &'a str, links: Links<'a>) -> Self {
+        let listed = |ids: &'a [Uuid]| ids.get(..MOST_LISTED).unwrap_or(ids);
+        let (added_count, removed_count) = (links.added.len(), links.removed.len());
+        let is_cut = added_count.max(removed_count) > MOST_LISTED;
+        Self::Links {
+            relation,
+            links: Links { added: listed(links.added), removed: listed(links.removed) },
+            whole: is_cut.then_some(Whole { added_count, removed_count, complete: false }),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct EventData<'a> {
     id: &'a str,
+    actor: Option<Uuid>,
     #[serde(flatten)]
     details: &'a Details<'a>,
 }
@@ -65,25 +98,26 @@ const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Writes the audit entry and the event of a change.
-pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
+pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Result<(), Problem> {
     if let Some(person) = &entry.person {
         context.persons.borrow_mut().add(person);
     }
     let signer = &context.app.audit_signer;
     let id = entry.number;
+    let key = key_text(entry.shape, entry.values);
     let user = context.actor.map(|actor| match context.acting {
         Some(acting) => format!("{actor}|{acting}"),
         None => actor.to_string(),
     });
-    let original = entry.original.map(AuditSigner::digest);
-    let current = entry.current.map(AuditSigner::digest);
+    let original = entry.original.take().map(AuditSigner::digest);
+    let current = entry.current.take().map(AuditSigner::digest);
     let person = entry.person.as_ref().map(|person| person.id);
     let stamp = Stamp {
         id,
         timestamp: context.now,
         user: user.as_deref(),
         area: entry.shape.name,
-        primary_key: &entry.key,
+        primary_key: &key,
         category: CATEGORY,
         action: entry.action,
         data_source: context.scope.source(),
@@ -108,7 +142,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
             Value::Int(context.now.0),
             user.into(),
             entry.shape.name.into(),
-            entry.key.as_str().into(),
+            key.as_str().into(),
             CATEGORY.into(),
             entry.action.into(),
             context.scope.source().into(),
@@ -123,31 +157,54 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
             person.into(),
         ],
     )?;
-    raw::queue(
-        tx,
-        "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
-        vec![Value::Int(id), Value::Int(context.scope.store())],
-    )?;
-    let (source, kind) = place(context, entry.shape, entry.event);
+    let told = (entry.event, &entry.details);
+    announce(context, tx, (entry.shape, entry.values), told, (id, Some(context.scope.store())))
+}
+
+/// Announces that a row came to belong to something else, to those who read what happens there. The event of the change
+/// itself is told where the row was.
+pub fn record_move(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    values: &[Value],
+    number: i64,
+) -> Result<(), Problem> {
+    announce(context, tx, (shape, values), ("moved", &Details::None {}), (number, None))
+}
+
+fn announce(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (shape, values): (&Shape, &[Value]),
+    (what, details): (&str, &Details<'_>),
+    (number, tree): (i64, Option<i64>),
+) -> Result<(), Problem> {
+    let (trail, kind) = place(context, shape, what);
+    let key = key_text(shape, values);
     let event = Event {
-        number: id,
-        store: context.scope.store(),
-        source,
+        number,
+        trail,
+        tree,
         kind,
-        subject: &entry.key,
-        data: EventData { id: &entry.key, details: &entry.details },
+        subject: &key,
+        placement: Placement::of(context, shape, values),
+        data: EventData { id: &key, actor: context.actor, details },
     };
     event.queue(context, tx)
 }
 
-/// The source of an event, and its type below `platform`: what people do by signing in has names of its own.
-fn place(context: &Context, shape: &Shape, event: &str) -> (String, String) {
+/// The trail of an event, and its type below `platform`: what people do by signing in has names of its own.
+fn place(context: &Context, shape: &Shape, event: &str) -> (i64, String) {
     if let Some((_, own)) = shape.writes.sign_in_events.iter().find(|(name, _)| *name == event) {
-        return ("/signin".to_owned(), format!("signin.{own}"));
+        return (SIGN_INS, format!("signin.{own}"));
     }
-    let service = if context.scope.store() == 0 { "management" } else { "userstore" };
-    let kind = format!("{service}.{}.{event}", shape.name.to_lowercase());
-    (format!("/{service}/{}", context.scope.source()), kind)
+    let store = context.scope.store();
+    if let Some((_, own)) = shape.writes.named_events.iter().find(|(name, _)| *name == event) {
+        return (store, (*own).to_owned());
+    }
+    let service = if store == 0 { "management" } else { "userstore" };
+    (store, format!("{service}.{}.{event}", shape.name.to_lowercase()))
 }
 
 type Side = (&'static str, &'static str);

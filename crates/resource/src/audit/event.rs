@@ -1,5 +1,5 @@
 //! Events: what happened, as `CloudEvents` 1.0 envelopes in the outbox. They hold ids and names of members, never
-//! values.
+//! values. What only readers need is added when they are read: where the event stands, and what it belongs to.
 
 use chancery_record::{Value, format_timestamp};
 use chancery_store::{Tx, raw};
@@ -7,21 +7,27 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
-use super::entry::written;
-use crate::{Context, Problem};
+use super::{entry::written, placement::Placement};
+use crate::{Context, Problem, Sql};
+
+/// The trail of what happens to run-time state of sign-ins. A user store's has the store's number, the
+/// configuration's is 0.
+pub const SIGN_INS: i64 = -1;
 
 /// An event of a change.
 pub struct Event<'a, D> {
     /// Its number, that of its audit entry if it has one.
     pub number: i64,
-    /// The store whose trail it belongs to; 0 is the configuration's, and that of sign-ins.
-    pub store: i64,
-    /// Where it happened.
-    pub source: String,
+    /// The trail in which it gets a position.
+    pub trail: i64,
+    /// The store of its audit entry, if it has one.
+    pub tree: Option<i64>,
     /// Its type, without `platform.`.
     pub kind: String,
     /// The key of what it is about.
     pub subject: &'a str,
+    /// What that belongs to.
+    pub placement: Placement,
     /// More about it.
     pub data: D,
 }
@@ -30,7 +36,6 @@ pub struct Event<'a, D> {
 struct Envelope<'a, D> {
     specversion: &'static str,
     id: String,
-    source: String,
     r#type: String,
     subject: &'a str,
     time: String,
@@ -39,24 +44,41 @@ struct Envelope<'a, D> {
 }
 
 impl<D: Serialize> Event<'_, D> {
-    /// Writes the event with the changes of the transaction.
+    /// Writes the event with the changes of the transaction, and that it waits for a position.
     pub fn queue(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let mut time = Vec::new();
         format_timestamp(context.now, &mut time);
         let envelope = written(&Envelope {
             specversion: "1.0",
             id: self.number.to_string(),
-            source: self.source,
             r#type: format!("platform.{}", self.kind),
             subject: self.subject,
             time: String::from_utf8(time).unwrap_or_default(),
             datacontenttype: "application/json",
             data: self.data,
         })?;
-        let parameters = vec![Value::Int(self.number), Value::Int(self.store), envelope.into()];
-        raw::queue(tx, "INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
+        let mut sql = Sql::new(
+            "INSERT INTO outbox_event (id, store, envelope, traceparent, customer_id, subscription_id, tenant_id, \
+             idp_instance_id) VALUES (",
+        );
+        let traceparent = context.trace.map(|trace| traceparent(trace, self.number));
+        let known = [Value::Int(self.number), Value::Int(self.trail), envelope.into(), traceparent.into()];
+        for value in known {
+            sql = sql.bind(value).push(", ");
+        }
+        self.placement.add(&mut sql);
+        sql.add(")");
+        raw::queue(tx, &sql.text, sql.parameters)?;
+        let waits = "INSERT INTO event_pending (trail, event, tree) VALUES (?1, ?2, ?3)";
+        let tree = self.tree.map_or(Value::Null, Value::Int);
+        raw::queue(tx, waits, vec![Value::Int(self.trail), Value::Int(self.number), tree])?;
         Ok(())
     }
+}
+
+/// A `traceparent` (W3C Trace Context) of the request: the event's number stands for the span.
+fn traceparent(trace: u128, number: i64) -> String {
+    format!("00-{trace:032x}-{number:016x}-01")
 }
 
 /// What happened to run-time state of sign-ins, which is not audited: sessions, grants, attempts.
@@ -86,29 +108,22 @@ impl SignInEvent {
     /// Those of the store.
     pub fn announce(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let id = self.id.to_string();
-        let members = |members: [(&str, Option<Uuid>); 3]| -> Map<String, Json> {
-            let known = members.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?)));
-            known.map(|(name, id)| (name, json!(id))).collect()
-        };
-        let mut data = members([
+        let members = [
             ("platformUserId", Some(self.person)),
             ("clientAppId", self.client_app),
             ("sessionId", self.session),
-        ]);
+        ];
+        let known = members.into_iter().filter_map(|(name, id)| Some((name.to_owned(), json!(id?))));
+        let mut data: Map<String, Json> = known.collect();
         data.insert("id".to_owned(), json!(id));
         data.insert("actor".to_owned(), json!(context.actor));
-        let scope = members([
-            ("subscriptionId", self.subscription),
-            ("tenantId", Some(self.tenant)),
-            ("idpInstanceId", self.instance),
-        ]);
-        data.insert("scope".to_owned(), Json::Object(scope));
         let event = Event {
             number: context.app.audit_signer.number(context.now, 0),
-            store: 0,
-            source: self.subscription.map_or_else(|| "/signin".to_owned(), |id| format!("/signin/{id}")),
+            trail: SIGN_INS,
+            tree: None,
             kind: format!("signin.{}", self.what),
             subject: &id,
+            placement: Placement::of_sign_in(self.subscription, self.tenant, self.instance),
             data,
         };
         event.queue(context, tx)

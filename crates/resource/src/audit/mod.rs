@@ -2,9 +2,13 @@
 
 pub mod entry;
 pub mod event;
+pub mod event_cursor;
+pub mod feed;
 pub mod person;
+pub mod placement;
 pub mod proof;
 pub mod read;
 pub mod signer;
+pub mod tails;
 pub mod trail;
 pub mod tree;

@@ -33,12 +33,12 @@ pub const SIZES: &[QueryParameter] = &[
     ),
 ];
 
-/// Reads the tree of a store. A tree that has leaves but no checkpoint is an error, and not an empty tree.
+/// Reads the tree of a store. A tree that has nodes but no checkpoint is an error, and not an empty tree.
 fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
     let tree = Tree::read(tx, store)?;
-    let leaf = "SELECT position FROM audit_leaf WHERE store = ?1 LIMIT 1";
-    if tree.checkpoint.is_none() && tx.one(leaf, &[Value::Int(store)], |_| Ok(()))?.is_some() {
-        return Err(Error::Internal(format!("the audit tree of store {store} has leaves and no checkpoint")));
+    let node = "SELECT position FROM audit_node WHERE store = ?1 LIMIT 1";
+    if tree.checkpoint.is_none() && tx.one(node, &[Value::Int(store)], |_| Ok(()))?.is_some() {
+        return Err(Error::Internal(format!("the audit tree of store {store} has nodes and no checkpoint")));
     }
     Ok(tree)
 }
@@ -67,12 +67,19 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::not_found(call.request.op.shape.name));
     };
     let key = [Value::Int(store), Value::Int(id)];
-    let text = "SELECT position FROM audit_leaf WHERE store = ?1 AND entry = ?2";
-    let Some(position) = tx.one(text, &key, |row| read_position(row, 0))? else {
-        let text = "SELECT entry FROM audit_pending WHERE store = ?1 AND entry = ?2";
-        let waits = tx.one(text, &key, |_| Ok(()))?.is_some();
+    let size = Tree::read(tx, store)?.size;
+    // a leaf that waits has no node yet
+    let text = "SELECT l.position, n.position FROM audit_leaf l \
+         LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
+         WHERE l.store = ?1 AND l.entry = ?2";
+    let place = tx.one(text, &key, |row| Ok((read_position(row, 0)?, row.is_null(1)?)))?;
+    let waits = place.is_some_and(|(_, has_no_node)| has_no_node);
+    let place = place.map(|(position, _)| position);
+    let Some(position) = place.filter(|position| *position < size) else {
+        let text = "SELECT 1 FROM event_pending WHERE tree = ?1 AND event = ?2 \
+             UNION ALL SELECT 1 FROM audit_pending WHERE store = ?1 AND entry = ?2";
         let detail = "The entry is not in the trail's tree yet. It takes about a second.";
-        if waits {
+        if waits || tx.one(text, &key, |_| Ok(()))?.is_some() {
             return Err(Problem::new(ProblemKind::NotFound, detail));
         }
         let text = "SELECT rid FROM audit_entry WHERE store = ?1 AND rid = ?2";

@@ -96,13 +96,15 @@ pub fn read_entries(
 /// The most entries that one query reads.
 const PIECE: u64 = 4096;
 
-const PLACES: &str = "SELECT t.rid, \
-    (SELECT l.position FROM audit_leaf l WHERE l.entry = t.rid AND l.store = t.store), \
+const PLACES: &str = "SELECT t.rid, l.position, n.position, \
+    (SELECT p.event FROM event_pending p WHERE p.event = t.rid AND p.tree = t.store AND p.trail IN (t.store, -1)), \
     (SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store) \
-    FROM audit_entry t WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
+    FROM audit_entry t LEFT JOIN audit_leaf l ON l.entry = t.rid AND l.store = t.store \
+    LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
+    WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
 
-/// Stray entries: of the next numbers after `last`, those that are neither in the store's tree of this size
-/// nor waiting to be appended. The server writes no such entries, so somebody else did. Also returns the last
+/// Stray entries: of the next numbers after `last`, those that are neither in the store's tree of this size nor wait to
+/// be appended. The server writes no such entries, so somebody else did, or cut the tree. Also returns the last
 /// number read; `None` where there are no more.
 ///
 /// # Errors
@@ -113,13 +115,18 @@ pub fn read_strays(
     size: u64,
     last: i64,
 ) -> Result<Option<(Vec<i64>, i64)>, Error> {
+    let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
+    let leaves = tx.one(text, &[Value::Int(store)], |row| read_position(row, 0))?.unwrap_or(0);
     let mut strays = Vec::new();
     let mut seen = None;
     tx.query(&format!("{PLACES} {PIECE}"), &[Value::Int(store), Value::Int(last)], |row| {
         let entry = row.int(0)?;
         seen = Some(entry);
-        let is_leaf = !row.is_null(1)? && u64::try_from(row.int(1)?).is_ok_and(|position| position < size);
-        if !is_leaf && row.is_null(2)? {
+        let position = if row.is_null(1)? { None } else { Some(read_position(row, 1)?) };
+        let is_in_tree = position.is_some_and(|position| position < size);
+        // a leaf that waits has no node yet
+        let waits_as_leaf = row.is_null(2)? && position.is_some_and(|position| position < leaves);
+        if !is_in_tree && !waits_as_leaf && row.is_null(3)? && row.is_null(4)? {
             strays.push(entry);
         }
         Ok(())

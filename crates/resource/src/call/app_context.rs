@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use crate::{AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, Service};
+use crate::{AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails};
 
 /// The cost parameters of argon2id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,4 +80,8 @@ pub struct AppContext {
     pub metadata: MetadataSource,
     /// The snapshot of those metadata that was read last.
     pub snapshot: ItemCache,
+    /// Who waits for events.
+    pub tails: Tails,
+    /// Sends events to receivers.
+    pub send_webhook: SendWebhook,
 }

@@ -22,6 +22,8 @@ pub struct Context {
     pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
     pub acting: Option<Uuid>,
+    /// The trace id of the request (W3C Trace Context), which its events name.
+    pub trace: Option<u128>,
     /// The current time, the same for the whole operation.
     pub now: Timestamp,
     /// The keys of the persons of whom audit entries were written, by the persons' ids.
@@ -42,7 +44,8 @@ impl Context {
         acting: Option<Uuid>,
     ) -> Self {
         let (persons, postconditions) = (RefCell::default(), RefCell::default());
-        Self { scope, actor, is_person: false, acting, now, persons, postconditions, app: Arc::clone(app) }
+        let app = Arc::clone(app);
+        Self { scope, actor, is_person: false, acting, trace: None, now, persons, postconditions, app }
     }
 
     /// The context of the server acting by itself.

@@ -9,6 +9,7 @@ pub mod problem;
 pub mod random;
 pub mod request;
 pub mod scope;
+pub mod webhook;
 pub mod work;
 
 use self::{context::Context, request::Request, work::Steps};

@@ -29,6 +29,10 @@ pub enum ProblemKind {
     PreconditionFailed,
     /// The first answer to an idempotency key showed a person whose data were erased since.
     Erased,
+    /// What a cursor of a feed was read from is not what stands there now.
+    EventHistoryChanged,
+    /// What follows a cursor of a feed is kept no longer.
+    EventsGone,
     /// The body is larger than allowed.
     PayloadTooLarge,
     /// A body of a type that the operation does not read.
@@ -47,7 +51,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All kinds, for the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -59,6 +63,8 @@ impl ProblemKind {
         Self::ConcurrencyConflict,
         Self::PreconditionFailed,
         Self::Erased,
+        Self::EventHistoryChanged,
+        Self::EventsGone,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
@@ -84,6 +90,10 @@ impl ProblemKind {
             }
             Self::PreconditionFailed => (412, "precondition-failed", "The precondition fails"),
             Self::Erased => (410, "erased", "What this told of a person was erased"),
+            Self::EventHistoryChanged => {
+                (410, "event-history-changed", "The history of this feed was changed")
+            }
+            Self::EventsGone => (410, "events-gone", "These events are kept no longer"),
             Self::PayloadTooLarge => (413, "payload-too-large", "The body is too large"),
             Self::UnsupportedMediaType => {
                 (415, "unsupported-media-type", "The body's media type is not read here")

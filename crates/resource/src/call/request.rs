@@ -28,7 +28,8 @@ pub struct Request {
     /// Whether the body of an answer may be read after the commit: reading a large resource must not hold up
     /// other writes.
     pub reads_later: bool,
-    /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240).
+    /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240), or a list whose items
+    /// have empty sets: pages alone ask for such lists.
     pub minimal: bool,
 }
 

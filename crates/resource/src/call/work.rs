@@ -45,12 +45,21 @@ pub enum Purpose {
     Image,
     /// Waiting for other servers.
     Elsewhere,
+    /// Waiting for an event.
+    Event,
 }
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Self; 6] =
-        [Self::Password, Self::Passkey, Self::Certificate, Self::Pattern, Self::Image, Self::Elsewhere];
+    pub const ALL: [Self; 7] = [
+        Self::Password,
+        Self::Passkey,
+        Self::Certificate,
+        Self::Pattern,
+        Self::Image,
+        Self::Elsewhere,
+        Self::Event,
+    ];
 
     /// Its name in metrics.
     pub const fn name(self) -> &'static str {
@@ -61,6 +70,7 @@ impl Purpose {
             Self::Pattern => "pattern",
             Self::Image => "image",
             Self::Elsewhere => "elsewhere",
+            Self::Event => "event",
         }
     }
 }
@@ -95,9 +105,12 @@ impl Work {
     }
 
     /// Work that waits, such as for an answer from the network. The future must have its own timeout.
-    pub fn waiting<T: Send + Sync + 'static>(answer: impl Future<Output = T> + Send + 'static) -> Self {
+    pub fn waiting<T: Send + Sync + 'static>(
+        purpose: Purpose,
+        answer: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
         let task = Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome }));
-        Self { purpose: Purpose::Elsewhere, task }
+        Self { purpose, task }
     }
 
     /// The work's purpose.

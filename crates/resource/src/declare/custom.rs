@@ -164,6 +164,8 @@ pub enum Reply {
     Json(&'static JsonForm),
     /// Content of one of these media types.
     Content(&'static [&'static str]),
+    /// Events as they happen, until the reader leaves (server-sent events).
+    Events,
     /// No body.
     Empty,
 }

@@ -39,6 +39,8 @@ pub struct Writes {
     /// Events that are named as what people do by signing in: the word of the change, and the type below
     /// `platform.signin`.
     pub sign_in_events: &'static [(&'static str, &'static str)],
+    /// Events that are named otherwise than after their resource: the word of the change, and the type below `platform`.
+    pub named_events: &'static [(&'static str, &'static str)],
 }
 
 impl Writes {
@@ -52,6 +54,7 @@ impl Writes {
             postcondition: None,
             bumps_epoch: false,
             sign_in_events: &[],
+            named_events: &[],
         }
     }
 }
@@ -105,6 +108,14 @@ impl Shape {
     #[must_use]
     pub const fn sign_in_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
         self.writes.sign_in_events = events;
+        self
+    }
+
+    /// The same, with events that are named otherwise than after the resource: each the word of the change, and the type below
+    /// `platform`.
+    #[must_use]
+    pub const fn named_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
+        self.writes.named_events = events;
         self
     }
 

@@ -346,7 +346,7 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
         (Kind::Int { .. }, Literal::Int(number)) => Ok(Value::Int(*number)),
         (Kind::Bool, Literal::Bool(value)) if operator == Operator::Equal => Ok(Value::Bool(*value)),
         (Kind::Bool, _) => Err(format!("{name} compares by eq and ne with true or false")),
-        (Kind::Bytes(_) | Kind::Object(_) | Kind::Ids, _) => {
+        (Kind::Bytes(_) | Kind::Object(_) | Kind::Ids | Kind::Texts(_) | Kind::Pairs(_), _) => {
             Err(format!("{name} can only be asked for by pr"))
         }
         (Kind::Int { .. }, _) => Err(format!("{name} compares with a whole number")),

@@ -137,7 +137,9 @@ fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Probl
     let field = find_field(shape, name, 1).map_err(|_| {
         Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
     })?;
-    if !field.access.column.is_read() || matches!(field.kind, Kind::Bytes(_) | Kind::Ids) {
+    if !field.access.column.is_read()
+        || matches!(field.kind, Kind::Bytes(_) | Kind::Ids | Kind::Texts(_) | Kind::Pairs(_))
+    {
         return Err(Problem::invalid(format!("sortBy, column 1: {name} gives no order.")));
     }
     Ok(field)

@@ -9,8 +9,11 @@ use uuid::Uuid;
 
 use crate::{
     Context, Problem, Relation, Shape,
-    audit::entry::{Details, Entry, Links, changed_members, content, fields_with, key_text, record, written},
+    audit::entry::{
+        Details, Entry, Links, changed_members, content, fields_with, record, record_move, written,
+    },
     audit::person::person,
+    audit::placement::Placement,
     read::emit::StoredRow,
     seal::sealed::seal_secret,
     write::integrity::{WrittenRow, confine, note_postcondition},
@@ -76,7 +79,7 @@ pub fn insert_row(
             number,
             person,
             shape,
-            key: key_text(shape, values),
+            values,
             action: "Added",
             event: "created",
             original: None,
@@ -221,7 +224,7 @@ pub fn note(
             number: next_number(context, was),
             person,
             shape,
-            key: key_text(shape, values),
+            values,
             action,
             event,
             original: Some(content(shape, &was.values)),
@@ -252,7 +255,10 @@ fn change(
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
     let number = next_number(context, was);
-    let changed = write_columns(context, tx, shape, was, values, (token, Some(number)))?;
+    let (left, reached) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
+    let moved = (left != reached).then(|| context.app.audit_signer.number(context.now, number));
+    let last = moved.unwrap_or(number);
+    let changed = write_columns(context, tx, shape, was, values, (token, Some(last)))?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     record(
         context,
@@ -261,14 +267,15 @@ fn change(
             number,
             person,
             shape,
-            key: key_text(shape, values),
+            values: &was.values,
             action,
             event,
             original: Some(content(shape, &was.values)),
             current: Some(content(shape, values)),
             details: changed_members(changed.into_iter()),
         },
-    )
+    )?;
+    moved.map_or(Ok(()), |number| record_move(context, tx, shape, values, number))
 }
 
 /// The number of the next audit entry of a row.
@@ -373,12 +380,12 @@ pub fn related(
             number: next_number(context, owner),
             person,
             shape,
-            key: key_text(shape, &owner.values),
+            values: &owner.values,
             action: "Modified",
             event: "related",
             original: None,
             current: Some(change),
-            details: Details::Links { relation: relation.audited_as, links },
+            details: Details::of_links(relation.audited_as, links),
         },
     )
 }

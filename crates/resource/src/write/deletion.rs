@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     Context, Deletion, LIST, Problem, Scope, Shape,
-    audit::entry::{Details, Entry, content, key_text, record},
+    audit::entry::{Details, Entry, content, record},
     audit::person::person,
     declare::shape::Personal,
     read::emit::StoredRow,
@@ -51,7 +51,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
             number,
             person,
             shape,
-            key: key_text(shape, &was.values),
+            values: &was.values,
             action: "Deleted",
             event: "deleted",
             original: Some(content(shape, &was.values)),
@@ -95,7 +95,7 @@ fn destroy(
             number: next_number(context, was),
             person: None,
             shape,
-            key: key_text(shape, &was.values),
+            values: &was.values,
             action: "Deleted",
             event,
             original: None,

@@ -69,6 +69,15 @@ pub fn finish(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     tx.finish().map_err(|error| explain(call, tx, error.into()))
 }
 
+/// Sends the statements that an operation still has queued, where others follow in its transaction, and explains a refusal
+/// by the database.
+///
+/// # Errors
+/// As [`finish`].
+pub fn flush(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    tx.flush().map_err(|error| explain(call, tx, error.into()))
+}
+
 /// Finds the member behind a unique index that was violated. The operation runs once more where only looking
 /// before writing shows it, as for the elements of a batch, and where the body cannot be the reason: then
 /// another operation came first, and its rows can be found now.

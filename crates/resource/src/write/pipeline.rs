@@ -4,7 +4,7 @@
 //! Each row is written together with its audit entry and its event (see [`change`]). Postconditions are
 //! checked when the operation ends (see [`run`](super::operation::run)).
 
-use chancery_record::{Field, Form, Value};
+use chancery_record::{Column, Field, Form, Value};
 use chancery_store::Tx;
 
 use crate::{
@@ -163,11 +163,24 @@ fn store_numbers(
         let is_new = was.is_none();
         let row = match was {
             Some(was) => Some(was.with(values)),
-            None => values.get(key).and_then(|value| found.remove(&key_name(value))),
+            None => values
+                .get(key)
+                .and_then(|value| found.remove(&key_name(value)))
+                .map(|row| with_unstored(shape, row, values)),
         };
         Ok(Done { element, is_new, row: row.ok_or_else(|| Problem::not_found(shape.name))? })
     });
     done.collect()
+}
+
+/// A row as it was read back, with what is in its body alone.
+fn with_unstored(shape: &Shape, mut row: StoredRow, values: Vec<Value>) -> StoredRow {
+    for ((field, stored), value) in shape.fields.iter().zip(&mut row.values).zip(values) {
+        if field.access.column == Column::Unstored {
+            *stored = value;
+        }
+    }
+    row
 }
 
 /// Replaces the sets of the rows by those that their bodies list.

@@ -116,7 +116,11 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
 /// The number of entries in no tree yet, and whether deletions of users are among them.
 fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<(u64, bool), Error> {
     let text = "SELECT count(*), count(CASE WHEN e.area = 'User' AND e.action = 'Deleted' THEN 1 END) \
-        FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1";
+        FROM (SELECT event FROM event_pending WHERE tree = ?1 \
+        UNION ALL SELECT entry FROM audit_pending WHERE store = ?1 \
+        UNION ALL SELECT l.entry FROM audit_leaf l WHERE l.store = ?1 \
+        AND l.position >= coalesce((SELECT a.size FROM audit_tree a WHERE a.store = ?1), 0)) p \
+        JOIN audit_entry e ON e.rid = p.event";
     let counted = tx.one(text, &[Value::Int(store)], |row| {
         Ok((u64::try_from(row.int(0)?).unwrap_or_default(), row.int(1)? > 0))
     })?;

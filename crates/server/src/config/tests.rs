@@ -51,6 +51,8 @@ fn mistakes_name_the_option() {
         ("max_connections_per_address = 0", "max_connections_per_address"),
         ("idle_time = 0", "idle_time"),
         ("console_idle = 10", "console_idle"),
+        ("console_listen = 'here'\npublic_url = 'https://id.example.com'", "console_listen is"),
+        ("console_listen = '127.0.0.1:1'", "public_url"),
         ("console_session = 9999999", "console_session"),
         ("answer_time = 0", "answer_time"),
         ("max_body = 0", "max_body"),

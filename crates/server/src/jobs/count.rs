@@ -13,32 +13,23 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The metrics of events and sessions.
-pub static FIGURES: [Figure; 2] = [
-    Figure {
-        name: "outbox_events",
-        help: "Events kept in the outbox",
-        unit: FigureUnit::Count,
-        source: FigureSource::Recorded,
-    },
-    Figure {
-        name: "sessions",
-        help: "Sessions of people that have not ended",
-        unit: FigureUnit::Count,
-        source: FigureSource::Recorded,
-    },
-];
+/// The metric of sessions.
+pub static FIGURES: [Figure; 1] = [Figure {
+    name: "sessions",
+    help: "Sessions of people that have not ended",
+    unit: FigureUnit::Count,
+    source: FigureSource::Recorded,
+}];
 
-/// What each of them counts.
-const COUNTED: [&str; 2] =
-    ["SELECT count(*) FROM outbox_event", "SELECT count(*) FROM sign_in_session WHERE ended_on IS NULL"];
+/// What it counts.
+const COUNTED: [&str; 1] = ["SELECT count(*) FROM sign_in_session WHERE ended_on IS NULL"];
 
 /// The rest between checks of whether a count is due; also before the first count.
 const REST: Duration = Duration::from_mins(1);
 /// Rests between two counts.
 const RESTS: u32 = 10;
 
-/// Counts the events of the outbox, and sessions.
+/// Counts sessions.
 pub fn job(app: &Arc<App>) -> Job {
     let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
     Job::new("count", REST, move || {

@@ -1,15 +1,18 @@
-//! Appends leaves to the Merkle trees over the audit trails: in the background, for committed entries, so
-//! that writes do not wait for it.
+//! Grows the Merkle trees over the audit trails from the leaves that were placed: in the background, so that writes do
+//! not wait for it, and apart from placing, so that a tree that somebody changed holds no event back.
 
 use std::{sync::Arc, time::Duration};
 
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, AuditSigner, LIST, Sql, Tree, number, origin, with_nodes};
+use chancery_resource::{AppContext, AuditSigner, Tree, number, origin, read_position, with_nodes};
 use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Store, Tx};
 use chancery_web::App;
 
-use super::Job;
+use super::{
+    Job,
+    place::{insert, place_pending},
+};
 
 /// The metrics of the audit trails.
 pub static FIGURES: [Figure; 3] = [
@@ -21,9 +24,12 @@ pub static FIGURES: [Figure; 3] = [
     },
     Figure {
         name: "audit_unlogged",
-        help: "Audit entries that are in no tree yet",
+        help: "Audit entries that have a place and are in no tree yet",
         unit: FigureUnit::Count,
-        source: FigureSource::Rows("1", "audit_pending"),
+        source: FigureSource::Query(
+            "SELECT coalesce(CAST(sum(leaves - coalesce(size, 0)) AS BIGINT), 0) \
+             FROM event_trail LEFT JOIN audit_tree ON store = trail",
+        ),
     },
     Figure {
         name: "audit_checkpoint_time",
@@ -40,14 +46,14 @@ const PIECE: usize = 1000;
 /// Transactions for one tree before the next tree has its turn.
 const PIECES: usize = 64;
 
-/// Appends new entries to the trees.
+/// Grows the trees.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
         let app = Arc::clone(&app);
-        async move { append_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
+        async move { grow_trees(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
-    Job::new("tree", REST, work).exclusive()
+    Job::new("growing", REST, work).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.
@@ -74,19 +80,23 @@ pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Loads the certificates that sign now, and appends the unlogged entries to the trees of their stores, with
-/// a new signed checkpoint each. What was unlogged before the call is in a tree after it, whichever process
-/// appended it, unless there was very much. A tree that fails does not keep others waiting. Returns the
-/// number of entries appended.
+/// Places what was committed before the call, and appends it to the trees: what waited before the call is in a tree
+/// after it, whichever process did it, unless there was very much. Returns the number of entries appended.
 ///
 /// # Errors
 /// The store's; a tree that differs from its last checkpoint.
 pub async fn append_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
+    place_pending(&app.store.with(Class::Background)).await?;
+    grow_trees(app, now).await
+}
+
+/// Loads the certificates that sign now, and appends the placed leaves to the trees of their stores, with a new signed
+/// checkpoint each. A tree that fails does not keep others waiting.
+async fn grow_trees(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
     learn_certificates(app, store, now).await?;
-    let (mut appended, mut tree, mut failure) = (0, -1, None);
-    while let Some(next) = next_tree(store, tree).await? {
-        tree = next;
+    let (mut appended, mut failure) = (0, None);
+    for tree in short_trees(store).await? {
         match grow_tree(store, context, tree, now).await {
             Ok(count) => appended += count,
             Err(error) => failure = failure.or(Some(error)),
@@ -95,12 +105,19 @@ pub async fn append_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
     failure.map_or(Ok(appended), Err)
 }
 
-async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
-    let next = store.run("FindUnlogged", Mode::Quick, None, move |tx| {
-        let text = "SELECT min(store) FROM audit_pending WHERE store > ?1";
-        tx.one(text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
+/// The trees that lack leaves.
+async fn short_trees(store: &Store) -> Result<Vec<i64>, Error> {
+    let read = store.run("FindUnlogged", Mode::Quick, None, move |tx| {
+        let text = "SELECT t.trail FROM event_trail t LEFT JOIN audit_tree a ON a.store = t.trail \
+             WHERE t.leaves <> coalesce(a.size, 0) ORDER BY t.trail";
+        let mut trees = Vec::new();
+        tx.query(text, &[], |row| {
+            trees.push(row.int(0)?);
+            Ok(())
+        })?;
+        Ok::<_, Error>(trees)
     });
-    Ok(next.await?.flatten())
+    read.await
 }
 
 async fn grow_tree(
@@ -111,15 +128,15 @@ async fn grow_tree(
 ) -> Result<u64, Error> {
     let mut appended = 0;
     for _ in 0..PIECES {
-        // read in a transaction of its own: within a write, every concurrent entry would be a conflict
+        // read in a transaction of its own: within a write, every leaf that is placed meanwhile would be a conflict
         let waiting = store.run("ReadUnlogged", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
         let count = waiting.leaves.len();
-        if count == 0 {
+        if waiting.size == waiting.end {
             break;
         }
         let context = Arc::clone(context);
         let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &context.audit_signer, tree, now);
-        // where another process was quicker, the unlogged entries are read again
+        // where another process was quicker, what is unlogged is read again
         if store.run("GrowTree", Mode::Write, None, grow).await? {
             appended += count as u64;
             if count < PIECE {
@@ -130,26 +147,35 @@ async fn grow_tree(
     Ok(appended)
 }
 
-/// Unlogged entries for a tree of this size: their ids and leaves.
+/// Leaves for a tree of this size, and where the leaves that were placed end.
 struct Waiting {
     size: u64,
-    leaves: Vec<(i64, Hash)>,
+    end: u64,
+    leaves: Vec<Hash>,
 }
 
 const WAITING: &str = "SELECT e.rid, e.timestamp, e.actor, e.area, e.primary_key, e.category, e.action, \
     e.data_source, e.original_digest, e.current_digest, e.signature, e.signature_public_key_info, \
-    e.person \
-    FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1 ORDER BY p.entry LIMIT";
+    e.person, l.position \
+    FROM audit_leaf l JOIN audit_entry e ON e.rid = l.entry \
+    WHERE l.store = ?1 AND l.position >= ?2 AND l.position < ?3 \
+    ORDER BY l.position LIMIT";
 
 impl Waiting {
     fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
         let size = Tree::read(tx, tree)?.size;
-        let mut leaves = Vec::new();
-        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(tree)], |row| {
-            leaves.push(leaf(row)?);
+        let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
+        let end = tx.one(text, &[Value::Int(tree)], |row| read_position(row, 0))?.unwrap_or(0);
+        let (mut leaves, mut next) = (Vec::new(), size);
+        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(tree), number(size), number(end)], |row| {
+            // a leaf that is gone, or its entry, must not be closed over
+            if read_position(row, 13)? == next {
+                leaves.push(leaf(row)?);
+                next += 1;
+            }
             Ok(())
         })?;
-        Ok(Self { size, leaves })
+        Ok(Self { size, end, leaves })
     }
 
     /// Appends the leaves, if the tree still has the size that was read. Once the tree's row is written, any
@@ -161,7 +187,10 @@ impl Waiting {
         }
         let mut frontier = with_nodes(tx, tree, |mut ask| Frontier::restore(was.size, &mut ask))?;
         let origin = name(tx, signer, tree, &was, &frontier)?;
-        let nodes: Vec<_> = self.leaves.iter().flat_map(|(_, hash)| frontier.push(*hash)).collect();
+        if self.leaves.is_empty() {
+            return Err(refused(tree, &format!("its leaf {} is missing, or the entry of that", was.size)));
+        }
+        let nodes: Vec<_> = self.leaves.iter().flat_map(|hash| frontier.push(*hash)).collect();
         let checkpoint = Checkpoint { origin, size: frontier.size(), root: frontier.root() };
         let note = signer.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
         if was.checkpoint.is_none() {
@@ -172,24 +201,16 @@ impl Waiting {
             .update("SET size = ?1, checkpoint = ?2, made_on = ?3 WHERE store = ?4 AND size = ?5");
         let sizes = (number(checkpoint.size), number(was.size));
         tx.queue_one(&text, vec![sizes.0, note.into(), Value::Int(now.0), Value::Int(tree), sizes.1])?;
-        let leaves = (was.size..).zip(&self.leaves);
-        let leaves = leaves.map(|(at, (entry, _))| vec![Value::Int(tree), number(at), Value::Int(*entry)]);
-        insert(tx, (StateTable::AuditLeaf, "(store, position, entry)"), &leaves.collect::<Vec<_>>())?;
         let nodes = nodes.iter().map(|node| {
             let (level, hash) = (Value::Int(node.level.into()), Value::Bytes(node.hash.to_vec()));
             vec![Value::Int(tree), level, number(node.index), hash]
         });
         insert(tx, (StateTable::AuditNode, "(store, level, position, hash)"), &nodes.collect::<Vec<_>>())?;
-        for chunk in self.leaves.chunks(LIST) {
-            let mut sql = Sql::new("WHERE entry IN ");
-            sql.add_list(chunk.iter().map(|(entry, _)| Value::Int(*entry)));
-            tx.queue(&StateTable::AuditPending.delete(&sql.text), sql.parameters)?;
-        }
         Ok(true)
     }
 }
 
-fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
+fn leaf(row: &Row<'_>) -> Result<Hash, Error> {
     let bytes = |column| if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(Some) };
     let stamp = Stamp {
         id: row.int(0)?,
@@ -203,7 +224,7 @@ fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
         person: if row.is_null(12)? { None } else { Some(row.id(12)?) },
     };
     let data = leaf_data(&stamp, bytes(8)?, bytes(9)?, row.bytes(10)?, row.bytes(11)?);
-    Ok((stamp.id, leaf_hash(&data)))
+    Ok(leaf_hash(&data))
 }
 
 /// The tree's origin. The stored tree must match its last checkpoint: otherwise somebody changed it, and
@@ -215,8 +236,7 @@ fn name(
     was: &Tree,
     frontier: &Frontier,
 ) -> Result<String, Error> {
-    let refused =
-        |why: String| Error::Internal(format!("the audit tree of store {tree} does not grow: {why}"));
+    let refused = |why: String| refused(tree, &why);
     let own = if tree == 0 {
         Some(origin(None))
     } else {
@@ -235,26 +255,6 @@ fn name(
     Ok(kept.origin)
 }
 
-/// Inserts rows, many in a statement. A few lengths of statements serve any number of rows.
-fn insert(tx: &mut Tx<'_>, (table, columns): (StateTable, &str), rows: &[Vec<Value>]) -> Result<(), Error> {
-    let mut left = rows;
-    for length in [LIST, 64, 8, 1] {
-        while let Some((now, later)) = left.split_at_checked(length) {
-            let mut sql = Sql::new(format!("{columns} VALUES "));
-            for (index, row) in now.iter().enumerate() {
-                for (column, value) in row.iter().enumerate() {
-                    sql.add(match (index, column) {
-                        (0, 0) => "(",
-                        (_, 0) => "), (",
-                        _ => ", ",
-                    });
-                    sql.add_bound(value.clone());
-                }
-            }
-            sql.add(")");
-            tx.queue(&table.insert(&sql.text), sql.parameters)?;
-            left = later;
-        }
-    }
-    Ok(())
+fn refused(tree: i64, why: &str) -> Error {
+    Error::Internal(format!("the audit tree of store {tree} does not grow: {why}"))
 }

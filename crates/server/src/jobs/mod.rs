@@ -1,14 +1,18 @@
 //! Background jobs: their list, and how they are run and supervised.
 
 pub mod count;
+pub mod deliver;
 mod lease;
 pub mod ledger;
+mod listen;
 pub mod mail;
+pub mod place;
 pub mod prune;
 pub mod purge;
 pub mod revoke;
 pub mod sign_out;
 pub mod trust;
+pub mod uses;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -29,12 +33,16 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         prune::job(store, now),
         purge::job(store, context, now),
         revoke::job(store, context, now),
+        place::job(store),
+        listen::job(app),
+        deliver::job(app, now),
         ledger::job(app, now),
         ledger::certify(app, now),
         mail::job(store, mail_settings, now),
         mail::job(store, mail_settings, now),
         count::job(app),
         sign_out::job(app, now),
+        uses::job(app),
     ];
     if context.metadata.fetch.is_some() {
         jobs.push(trust::job(store, context, now));
@@ -76,9 +84,11 @@ impl Job {
 
     async fn run(self, app: Arc<App>, leases: Arc<Leases>) {
         let mut rest = self.rest;
+        app.expect_job(self.name, rest);
         loop {
             tokio::time::sleep(rest).await;
             if self.is_exclusive && !leases.holds(self.name) {
+                app.note_job_elsewhere(self.name);
                 continue;
             }
             let span = trace::of_job(self.name);
@@ -92,6 +102,7 @@ impl Job {
                     self.rest
                 }
                 Err(why) => {
+                    app.note_job_failure(self.name, &why);
                     span.in_scope(|| tracing::warn!(why, "failed; it is tried again"));
                     self.rest.max(REST_AFTER_FAILURE)
                 }

@@ -48,7 +48,7 @@ pub fn flag(about: &str) -> Json {
     json!({ "type": "boolean", "description": about })
 }
 
-fn user_schema() -> Json {
+pub fn user_schema() -> Json {
     object(
         "The user.",
         &[

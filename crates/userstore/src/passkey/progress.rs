@@ -1,21 +1,41 @@
 //! How far a store is from living without passwords: how many people each reason keeps from it.
 
-use chancery_passkey::REASONS;
+use chancery_passkey::{Policy, REASONS};
 use chancery_record::format_timestamp;
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Mode, Op, Permit::UserStore,
-    Problem, Reply, Tx,
+    Problem, QueryParameter, Reply, Tx,
 };
 use serde_json::{Value as Json, json};
 
 use super::{
     PASSKEY, facts,
-    overview::{count, flag, object},
+    overview::{count, flag, object, user_schema},
     policy,
 };
 
 /// The most people who are judged for one answer.
 const MOST: u64 = 500_000;
+/// The most people who are named.
+const MOST_NAMED: usize = 100;
+
+/// Those who can be named: the ready, and whom a reason keeps back.
+const NAMED: [&str; 10] = {
+    let [a, b, c, d, e, f, g, h, i] = REASONS;
+    [READY, a, b, c, d, e, f, g, h, i]
+};
+const READY: &str = "Ready";
+
+const REASON: QueryParameter = QueryParameter::choice(
+    "reason",
+    "Whom to name besides: those whom this reason keeps back, or those whom none does.",
+    &NAMED,
+);
+const REQUIRED: QueryParameter = QueryParameter::number(
+    "requiredCredentialCount",
+    "What if so many passkeys were required? Without it as the store's options say.",
+    (0, 100),
+);
 
 static READINESS: JsonForm = JsonForm {
     name: "PasskeyReadinessCounts",
@@ -37,6 +57,11 @@ static READINESS: JsonForm = JsonForm {
                 ("users", count("The people who were judged.")),
                 ("isComplete", flag("Whether these are all people of the store, and not the first of them.")),
                 ("ready", count("Those whom nothing keeps back.")),
+                ("requiredCredentialCount", count("How many passkeys were required of each.")),
+                (
+                    "people",
+                    json!({ "type": ["array", "null"], "description": "The first hundred who were asked for.", "items": user_schema() }),
+                ),
                 (
                     "reasons",
                     json!({ "type": "array", "description": "Every reason, in the order of a user's own; several can hold for one person.", "items": reason }),
@@ -56,6 +81,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     A::Custom(Custom { mode: Mode::Long, ..Custom::reading(readiness).replying(Reply::Json(&READINESS)) }),
     "Counts how many people could live without a password, and by reason those who cannot.",
 )
+.with_query(&[REASON, REQUIRED])
 .added()];
 
 /// What was counted.
@@ -65,10 +91,16 @@ struct Counts {
     ready: u64,
     reasons: [u64; REASONS.len()],
     is_complete: bool,
+    people: Vec<Json>,
 }
 
 fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let counts = judge_all(&call.context, tx)?;
+    let named = REASON.read_choice(&call.request)?;
+    let mut policy = policy(&call.context)?;
+    if let Some(required) = REQUIRED.read_number(&call.request)? {
+        policy.required_credential_count = required;
+    }
+    let counts = judge_all(&call.context, tx, (&policy, named))?;
     let mut moment = Vec::new();
     format_timestamp(call.context.now, &mut moment);
     let reasons = REASONS.iter().zip(counts.reasons);
@@ -77,14 +109,19 @@ fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let answer = json!({
         "generatedOn": String::from_utf8(moment).unwrap_or_default(), "users": counts.users,
         "isComplete": counts.is_complete, "ready": counts.ready, "reasons": reasons,
+        "requiredCredentialCount": policy.required_credential_count, "people": named.map(|_| counts.people),
     });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
 /// Judges people piece by piece, by the same facts and the same function as one user's readiness.
-fn judge_all(context: &Context, tx: &mut Tx<'_>) -> Result<Counts, Problem> {
-    let (policy, order) = (policy(context)?, format!(" ORDER BY t.rid LIMIT {LIST}"));
+fn judge_all(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (policy, named): (&Policy, Option<&str>),
+) -> Result<Counts, Problem> {
+    let order = format!(" ORDER BY t.rid LIMIT {LIST}");
     let (mut counts, mut after) = (Counts::default(), 0);
     while counts.users < MOST {
         let people = facts::people(context, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
@@ -94,9 +131,15 @@ fn judge_all(context: &Context, tx: &mut Tx<'_>) -> Result<Counts, Problem> {
         };
         after = last.rid;
         for person in &people {
-            let judged = person.judge(&policy, context.now);
+            let judged = person.judge(policy, context.now);
+            let is_ready = judged.ready_for_password_removal;
+            let is_named =
+                |name: &str| if name == READY { is_ready } else { judged.blocking_reasons.contains(&name) };
+            if counts.people.len() < MOST_NAMED && named.is_some_and(is_named) {
+                counts.people.push(person.user());
+            }
             counts.users += 1;
-            counts.ready += u64::from(judged.ready_for_password_removal);
+            counts.ready += u64::from(is_ready);
             for (count, reason) in counts.reasons.iter_mut().zip(REASONS) {
                 *count += u64::from(judged.blocking_reasons.contains(&reason));
             }

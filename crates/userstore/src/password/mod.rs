@@ -14,6 +14,8 @@ use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Pe
 
 use crate::user::USER;
 
+pub use chancery_mail::{MailState, mail_state};
+
 pub use attempt::{by_login, count_for_nobody, record_failure};
 pub use set::options;
 pub use stored_hash::is_set;

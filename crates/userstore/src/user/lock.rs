@@ -146,6 +146,24 @@ impl UserForUpdate {
         Ok(telling)
     }
 
+    /// Sets what is given of activity and locks. How that is audited.
+    pub fn set(
+        &mut self,
+        context: &Context,
+        (active, locked, until): (Option<bool>, Option<bool>, Option<Timestamp>),
+    ) -> Result<AuditAction, Problem> {
+        let before = self.user.clone();
+        let user = &mut self.user;
+        user.is_user_active = active.unwrap_or(user.is_user_active);
+        if let Some(locked) = locked {
+            user.set_lockout(lockout::set_locked(user.lockout(), locked));
+        }
+        if until.is_some() {
+            user.set_lockout(lockout::set_locked_until(user.lockout(), until));
+        }
+        self.telling_since(context, &before, UPDATED)
+    }
+
     /// Writes what changed, audited as `telling` says.
     pub fn save(
         self,
@@ -201,16 +219,8 @@ fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::new(ProblemKind::ConcurrencyConflict, detail)
             .with_member("currentConcurrencyToken", found.user.concurrency_token.as_str()));
     }
-    let before = found.user.clone();
-    let user = &mut found.user;
-    user.is_user_active = wanted.is_user_active.unwrap_or(user.is_user_active);
-    if let Some(locked) = wanted.is_user_locked {
-        user.set_lockout(lockout::set_locked(user.lockout(), locked));
-    }
-    if wanted.locked_until.is_some() {
-        user.set_lockout(lockout::set_locked_until(user.lockout(), wanted.locked_until));
-    }
-    let telling = found.telling_since(&call.context, &before, UPDATED)?;
+    let telling =
+        found.set(&call.context, (wanted.is_user_active, wanted.is_user_locked, wanted.locked_until))?;
     found.save_and_answer(call, tx, telling)
 }
 

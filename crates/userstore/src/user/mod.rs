@@ -6,6 +6,7 @@ mod lock;
 mod rules;
 mod search;
 mod standing;
+mod states;
 mod unique_email;
 
 use chancery_application::{EndOf, sign_out};
@@ -25,6 +26,7 @@ pub use explain::EXPLAIN_OPERATIONS;
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};
+pub use states::STATES_OPERATIONS;
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 

@@ -4,8 +4,8 @@
 
 use chancery_record::{Column, Field, Kind, Sealing};
 use chancery_resource::{
-    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, QueryForm, QueryParameter, ROLES,
-    RelationChange, Reply, Role, Service, Shape,
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Purpose, QueryForm, QueryParameter,
+    ROLES, RelationChange, Reply, Role, Service, Shape,
 };
 use serde_json::{Map, Value, json};
 
@@ -210,6 +210,15 @@ fn own_parameter(parameter: &QueryParameter) -> Value {
         QueryForm::Number(least, most) => {
             (false, json!({ "type": "integer", "minimum": least, "maximum": most }))
         }
+        QueryForm::Optional(most) => {
+            (false, json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": r"^[^\x00]*$" }))
+        }
+        QueryForm::Several(times, most) => {
+            let text =
+                json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": r"^[^\x00]*$" });
+            (false, json!({ "type": "array", "maxItems": times, "items": text }))
+        }
+        QueryForm::Choice(words) => (false, json!({ "type": "string", "enum": words })),
         QueryForm::Text(most) => {
             // not blank, and without the characters that no text has
             let pattern = r"^[^\x00]*[^\s\x85\x00][^\x00]*$";
@@ -227,7 +236,7 @@ fn gives_order(field: &Field) -> bool {
     field.access.shown
         && field.access.column == Column::Own
         && field.access.sealing == Sealing::Open
-        && !matches!(field.kind, Kind::Bytes(_) | Kind::Ids)
+        && !matches!(field.kind, Kind::Bytes(_) | Kind::Ids | Kind::Texts(_) | Kind::Pairs(_))
 }
 
 fn path_parameter(name: &str, op: &Op) -> Value {
@@ -376,6 +385,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
                 success["headers"] = json!({
                     "Link": header("Where the next page is, with rel=\"next\", if there is one.", "string"),
                     "X-Total-Count": header("How many items there are in all, if it was asked for.", "integer"),
+                    "X-Event-Cursor": header("Where the feed of events goes on from this list: some events may be about what it shows already, and none is missed.", "string"),
                 });
             }
         }
@@ -406,6 +416,9 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
             });
             success["content"] = Value::Object(content.collect());
         }
+        Reply::Events => {
+            success["content"] = json!({ "text/event-stream": { "schema": { "type": "string" } } });
+        }
         Reply::Empty => {}
     }
     if op.method == Method::Post && op.permit != Permit::Public && op.writes() {
@@ -431,7 +444,8 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
     if op.takes_body() || op.method == Method::Post {
         statuses.push(422);
     }
-    if op.method == Method::Post && op.permit != Permit::Public && op.writes() {
+    let is_feed = matches!(op.action, Action::Custom(Custom { works: Some(Purpose::Event), .. }));
+    if is_feed || (op.method == Method::Post && op.permit != Permit::Public && op.writes()) {
         statuses.push(410);
     }
     for status in statuses {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MOST_ERRORS, Sealing};
+use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MOST_ERRORS, Sealing, TextRule};
 use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation, Shape};
 use serde_json::{Map, Value, json};
 
@@ -246,6 +246,8 @@ fn property(field: &Field, form: Form) -> Value {
         match field.access.default {
             DefaultValue::Bool(value) => schema["default"] = json!(value),
             DefaultValue::Int(value) => schema["default"] = json!(value),
+            // generators of clients take no list and no object for a default
+            DefaultValue::Text(_) if matches!(field.kind, Kind::Texts(_) | Kind::Pairs(_)) => {}
             DefaultValue::Text(value) => {
                 schema["default"] = match field.kind {
                     Kind::Numbered(names) => json!(names.iter().position(|name| *name == value)),
@@ -286,6 +288,28 @@ pub fn kind(field: &Field, form: Form) -> Value {
         Kind::Ids => {
             json!({ "type": "array", "items": { "type": "string", "format": "uuid" }, "examples": [[]] })
         }
+        Kind::Texts(rule) => {
+            let mut schema =
+                json!({ "type": "array", "items": { "type": "string" }, "examples": [[rule.item.example]] });
+            if form != Form::Response {
+                schema["items"] = bounded(rule.item);
+                schema["maxItems"] = json!(rule.most);
+            }
+            schema
+        }
+        Kind::Pairs(rule) => {
+            let example = json!({ rule.name.example: rule.value.example });
+            let mut schema = json!({
+                "type": "object", "additionalProperties": { "type": ["string", "null"] }, "examples": [example],
+            });
+            if form != Form::Response {
+                schema["additionalProperties"] =
+                    json!({ "anyOf": [bounded(rule.value), { "type": "null" }] });
+                schema["propertyNames"] = bounded(rule.name);
+                schema["maxProperties"] = json!(rule.most);
+            }
+            schema
+        }
         Kind::Bytes(Encoding::Hex) => {
             json!({ "type": "string", "pattern": "^[0-9a-f]*$", "examples": ["0a0b"] })
         }
@@ -315,6 +339,12 @@ pub fn kind(field: &Field, form: Form) -> Value {
             schema
         }
     }
+}
+
+/// A text by its rule.
+fn bounded(rule: &TextRule) -> Value {
+    let pattern = rule.pattern.unwrap_or(ANY).replace(r"\s", r"\s\x85");
+    json!({ "type": "string", "minLength": rule.min, "maxLength": rule.max, "pattern": pattern })
 }
 
 /// Schemas that all services share.

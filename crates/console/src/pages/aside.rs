@@ -1,0 +1,171 @@
+//! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
+
+use chancery_resource::Problem;
+use serde_json::{Value, json};
+
+use super::{
+    list::{key_of, title_of},
+    owned, relate, settings,
+};
+use crate::{
+    arranged,
+    directory::{self, Resource, encoded},
+    fields::plain,
+    parts::{Card, Line},
+    visit::Visit,
+};
+
+/// The cards that a resource's rows have and no other's.
+pub async fn own_cards(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, here, row): (&str, &str, &Value),
+) -> Result<Vec<Card>, Problem> {
+    match resource.name {
+        "CertStore" => Ok(vec![super::certificate::card(visit, resource, row).await?]),
+        "User" => {
+            let sign_in = super::user::sign_in(visit, resource, (key, here)).await?;
+            let passkeys = super::standing::passkeys(visit, (key, here)).await?;
+            let recovery = super::recovery::card(visit, key).await?;
+            Ok(sign_in.into_iter().chain(passkeys).chain(recovery).collect())
+        }
+        "ClientApp" => {
+            let safety = super::safety::card(visit, resource, key).await?;
+            let rotation = super::rotation::card(visit, resource, (key, row)).await?;
+            Ok(std::iter::once(safety).chain(rotation).collect())
+        }
+        super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
+        "IdpInstance" => Ok(super::standing::provider(visit, (key, here, row)).await?.into_iter().collect()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// What else can be done with what was typed, for who may: its label, and the page that takes the form.
+pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, &'static str)> {
+    let (operation, label, page) = arranged::form_act(resource.name)?;
+    visit.may(directory::operation(operation)).map(|_| (visit.words.page(label), page))
+}
+
+/// What can be done with one, besides changing it: each has a page of its own.
+pub fn acts(visit: &Visit<'_>, resource: &Resource, here: &str) -> Vec<Value> {
+    let first = arranged::first_acts(resource.name);
+    // what is here needs no restoring
+    let mut offered: Vec<_> =
+        super::act::offered(visit, resource).filter(|op| !op.name.starts_with("Restore")).collect();
+    offered.sort_by_key(|op| first.iter().position(|name| *name == op.name).unwrap_or(first.len()));
+    let mut acts: Vec<Value> = offered
+        .into_iter()
+        .map(|op| {
+            let label = super::act::label(visit, op);
+            json!({ "label": label, "icon": null, "href": format!("{here}/{}", op.name), "is_main": false, "is_dangerous": false })
+        })
+        .collect();
+    for (text, name, wire) in arranged::makes(resource.name) {
+        let made = directory::find(name, true).filter(|made| visit.may(made.create).is_some());
+        acts.extend(made.map(|made| {
+            let key = here.rsplit('/').next().unwrap_or_default();
+            let href = format!("{}/new?{wire}={key}", visit.address(made));
+            json!({ "label": visit.words.page(text), "icon": null, "href": href, "is_main": false, "is_dangerous": false })
+        }));
+    }
+    if settings::are_offered(visit, resource) {
+        let label = visit.words.page("settings");
+        let href = format!("{here}/settings");
+        let act = json!({ "label": label, "icon": "sliders-horizontal", "href": href, "is_main": false, "is_dangerous": false });
+        acts.insert(0, act);
+    }
+    if visit.may(resource.delete).is_some() {
+        acts.push(json!({
+            "label": visit.words.page("delete"), "icon": "trash-2", "href": format!("{here}/delete"),
+            "is_main": false, "is_dangerous": true,
+        }));
+    }
+    acts
+}
+
+/// What belongs to a row: its relations, and the resources that name it.
+pub async fn aside(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<Vec<Card>, Problem> {
+    let mut cards = Vec::new();
+    for relation in resource.shape.relations {
+        let other = directory::of_shape(relation.target);
+        let read_apart = if is_read_apart(resource) {
+            relate::linked(visit, (resource, relation), key, (MOST_LINES, None)).await?
+        } else {
+            None
+        };
+        let (rows, is_whole) = match read_apart {
+            // how many there are is not counted
+            Some((rows, next)) => (rows, next.is_none()),
+            None => (relate::nested(row, relation), true),
+        };
+        let mut lines: Vec<Line> =
+            rows.iter().take(MOST_LINES).map(|row| line_of(visit, other, row)).collect();
+        let href = format!("{}/{}/relation/{}", visit.address(resource), encoded(key), relation.name);
+        if !is_whole {
+            lines.push(line(visit.words.page("all"), Some(&href)));
+        }
+        let count = if is_whole { rows.len() } else { 0 };
+        let mut card = card(visit, &visit.words.field(relation.name), lines, count);
+        if relate::is_offered(visit, resource, relation) {
+            card.more = Some(json!({ "href": href, "label": visit.words.page("edit") }));
+        }
+        cards.push(card);
+    }
+    let children = directory::resources().iter().filter_map(|child| {
+        let parent = child.shape.parents.iter().find(|parent| std::ptr::eq(parent.shape, resource.shape))?;
+        visit.may(child.list)?;
+        let href = format!("{}?of={}:{}", visit.address(child), parent.field.wire(), encoded(key));
+        Some(line(&visit.words.resources(child.name), Some(&href)))
+    });
+    let owned = resource.owned.iter().filter(|owned| visit.may(owned.list).is_some());
+    let owned = owned.map(|owned| {
+        line(&visit.words.resources(owned.shape.name), Some(&owned::address(visit, (resource, key, owned))))
+    });
+    let children: Vec<Line> = owned.chain(children).collect();
+    if !children.is_empty() {
+        cards.push(card(visit, visit.words.page("belongs"), children, 0));
+    }
+    Ok(cards)
+}
+
+/// Whether the sets of one can be so large that they are read apart from it.
+pub fn is_read_apart(resource: &Resource) -> bool {
+    resource.shape.reads.large && !resource.shape.relations.is_empty()
+}
+
+/// The most lines of a card.
+const MOST_LINES: usize = 12;
+
+fn line_of(visit: &Visit<'_>, resource: Option<&'static Resource>, row: &Value) -> Line {
+    // what has no page of its own is known by what it is elsewhere
+    let bare =
+        || ["name", "subject", "id"].into_iter().find_map(|name| row[name].as_str()).map(str::to_owned);
+    let text = match resource {
+        Some(resource) => title_of(resource, row),
+        None => bare().unwrap_or_else(|| plain(row)),
+    };
+    let readable = resource.filter(|resource| resource.read.is_some());
+    let href =
+        readable.map(|resource| format!("{}/{}", visit.address(resource), encoded(&key_of(resource, row))));
+    line(&text, href.as_deref())
+}
+
+fn line(text: &str, href: Option<&str>) -> Line {
+    Line { text: text.into(), href: href.map(str::to_owned), ..Line::default() }
+}
+
+fn card(visit: &Visit<'_>, title: &str, lines: Vec<Line>, count: usize) -> Card {
+    let about = if lines.is_empty() { visit.words.page("none") } else { "" };
+    Card {
+        title: title.into(),
+        kind: "lines",
+        about: about.into(),
+        count: (count > 0).then(|| count.to_string()),
+        lines,
+        ..Card::default()
+    }
+}

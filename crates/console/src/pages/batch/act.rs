@@ -1,0 +1,166 @@
+//! The acts on many rows: their operations, and whether a row is as they would make it.
+
+use chancery_resource::{Action, Op, RelationChange};
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use super::groups;
+use crate::{directory::Resource, pages::relate, words::Words};
+
+/// An act on many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Unlock,
+    Deactivate,
+    Activate,
+    AddTo,
+    TakeOut,
+    Delete,
+    Restore,
+}
+
+/// The acts that lists offer, in their order. Restoring is offered where something was just deleted.
+pub const LISTED: [Act; 6] =
+    [Act::Unlock, Act::Deactivate, Act::Activate, Act::AddTo, Act::TakeOut, Act::Delete];
+
+impl Act {
+    /// The act of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        LISTED.into_iter().chain([Self::Restore]).find(|act| act.name() == name)
+    }
+
+    /// Its name in forms.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unlock => "unlock",
+            Self::Deactivate => "deactivate",
+            Self::Activate => "activate",
+            Self::AddTo => "add",
+            Self::TakeOut => "take-out",
+            Self::Delete => "delete",
+            Self::Restore => "restore",
+        }
+    }
+
+    /// What it is called.
+    pub fn label(self, words: &Words) -> &str {
+        words.page(match self {
+            Self::Unlock => "unlock",
+            Self::Deactivate => "many_deactivate",
+            Self::Activate => "many_activate",
+            Self::AddTo => "many_add",
+            Self::TakeOut => "many_take_out",
+            Self::Delete => "delete",
+            Self::Restore => "many_restore",
+        })
+    }
+
+    /// Whether it is about a group.
+    pub const fn wants_group(self) -> bool {
+        matches!(self, Self::AddTo | Self::TakeOut)
+    }
+
+    /// Its operation, where the resource has one: of many at once, where there is such a one.
+    pub fn op(self, resource: &Resource) -> Option<&'static Op> {
+        let named =
+            |ops: &[&'static Op], name: &str| ops.iter().copied().find(|op| op.name.starts_with(name));
+        match self {
+            Self::Delete => {
+                let many = |op: &&&'static Op| matches!(op.action, Action::DeleteBatch);
+                resource.batches.iter().find(many).copied().or(resource.delete)
+            }
+            Self::Restore => named(&resource.others, "Restore"),
+            Self::Unlock | Self::Activate | Self::Deactivate => named(&resource.batches, "SetUserState"),
+            Self::AddTo | Self::TakeOut => {
+                let change = if self == Self::AddTo { RelationChange::Add } else { RelationChange::Remove };
+                // the set of the group, not of each row: one operation changes it whole
+                let relation =
+                    groups()?.shape.relations.iter().find(|one| std::ptr::eq(one.target, resource.shape))?;
+                relate::operation(groups()?, relation.name, change).filter(|_| resource.name == "User")
+            }
+        }
+    }
+
+    /// Whether its operation is about one row, so that it runs for each.
+    pub const fn is_each(self, op: &Op) -> bool {
+        matches!(self, Self::Delete | Self::Restore) && !op.is_batch()
+    }
+
+    /// Whether a row is so already.
+    pub fn is_done(self, row: &Value, group: &str) -> bool {
+        let is = |member: &str| row[member] == json!(true);
+        match self {
+            Self::Unlock => !is("isUserLocked") && row["lockedUntil"].is_null(),
+            Self::Activate => is("isUserActive"),
+            Self::Deactivate => !is("isUserActive"),
+            Self::AddTo => is_member(row, group),
+            Self::TakeOut => !is_member(row, group),
+            Self::Delete | Self::Restore => false,
+        }
+    }
+
+    /// The call for these rows: one for all of them, or for the first where it is each's own.
+    pub fn input(self, op: &'static Op, keys: &[&str], group: &str) -> Input {
+        let states = |member: &str, value: bool| {
+            json!(keys.iter().map(|key| json!({ "id": key, member: value })).collect::<Vec<_>>())
+        };
+        let (path, body) = match self {
+            Self::Unlock => (None, Some(states("isUserLocked", false))),
+            Self::Activate => (None, Some(states("isUserActive", true))),
+            Self::Deactivate => (None, Some(states("isUserActive", false))),
+            Self::AddTo | Self::TakeOut => (Some(group), Some(json!({ "relatedIds": keys }))),
+            Self::Delete | Self::Restore if self.is_each(op) => (keys.first().copied(), None),
+            Self::Delete | Self::Restore => (None, Some(json!(keys))),
+        };
+        let mut input = Input::of(op, path.map(str::to_owned).into_iter().collect());
+        (input.body, input.is_brief) = (body, true);
+        input
+    }
+
+    /// The act that takes it back.
+    pub const fn undo(self) -> Option<Self> {
+        match self {
+            Self::Activate => Some(Self::Deactivate),
+            Self::Deactivate => Some(Self::Activate),
+            Self::AddTo => Some(Self::TakeOut),
+            Self::TakeOut => Some(Self::AddTo),
+            Self::Delete => Some(Self::Restore),
+            // a lock that ended is not put back as it was
+            Self::Unlock | Self::Restore => None,
+        }
+    }
+}
+
+fn is_member(row: &Value, group: &str) -> bool {
+    let groups = row["memberOfGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
+    groups.iter().any(|one| one["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(group)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Act, LISTED};
+    use crate::directory::find;
+
+    #[test]
+    fn what_is_so_already_is_seen() {
+        let row = json!({
+            "isUserActive": true, "isUserLocked": false, "lockedUntil": null, "memberOfGroups": [{ "id": "aa" }],
+        });
+        let done: Vec<_> = LISTED.into_iter().filter(|act| act.is_done(&row, "AA")).collect();
+        assert_eq!(done, [Act::Unlock, Act::Activate, Act::AddTo]);
+    }
+
+    #[test]
+    fn what_has_a_batch_is_done_by_it() {
+        let user = find("User", true).unwrap();
+        for act in LISTED {
+            let op = act.op(user).unwrap();
+            assert!(!act.is_each(op), "{act:?} {}", op.name);
+        }
+        let tenant = find("Tenant", false).unwrap();
+        let offered: Vec<_> = LISTED.into_iter().filter(|act| act.op(tenant).is_some()).collect();
+        assert_eq!(offered, [Act::Delete]);
+    }
+}

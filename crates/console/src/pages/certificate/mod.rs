@@ -1,0 +1,138 @@
+//! Certificates: what each signs or opens, and who takes over where it ends.
+
+mod keep;
+mod upload;
+
+use chancery_record::{Timestamp, parse_timestamp};
+use chancery_resource::Problem;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+pub use self::upload::{ask, run};
+use super::list::title_of;
+use crate::{
+    directory::{self, Resource, encoded},
+    fields::{plain, readable},
+    parts::{Card, Line},
+    visit::Visit,
+};
+
+/// The most certificates that are looked at for one that takes over.
+const MOST: &str = "200";
+/// The types by which this server signs.
+const SIGNING: [&str; 3] = ["Default", "OidcTokenSigning", "AuditTrailSigning"];
+
+/// Until when a certificate is valid.
+fn end(row: &Value) -> Option<Timestamp> {
+    row["validTo"].as_str().and_then(parse_timestamp)
+}
+
+/// The certificates that take a signing certificate's place, the first first: what says so of a row.
+fn takers(row: &Value) -> Vec<Vec<(&'static str, Value)>> {
+    let of = |kind: &str| ("certType", json!(kind));
+    let default = vec![of("Default")];
+    match row["certType"].as_str() {
+        Some("OidcTokenSigning") => {
+            let tenant = vec![of("OidcTokenSigning"), ("applyToTenantId", row["applyToTenantId"].clone())];
+            let owner = if row["applyToSubscriptionId"].is_null() {
+                "subscriptionId"
+            } else {
+                "applyToSubscriptionId"
+            };
+            let all = vec![of("OidcTokenSigning"), ("applyToSubscriptionId", row[owner].clone())];
+            let first = (!row["applyToTenantId"].is_null()).then_some(tenant);
+            first.into_iter().chain([all, default]).collect()
+        }
+        Some("AuditTrailSigning") => vec![vec![of("AuditTrailSigning")], default],
+        _ => vec![default],
+    }
+}
+
+/// The certificates that outlive this one and can sign, the longest valid first.
+async fn outliving(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    row: &Value,
+) -> Result<Vec<Value>, Problem> {
+    let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
+    let filter = format!("certificateHasPrivateKey eq true and validTo gt {}", json!(plain(&row["validTo"])));
+    let mut input = Input::of(op, Vec::new());
+    let query =
+        [("filter", filter.as_str()), ("count", MOST), ("sortBy", "validTo"), ("sortOrder", "descending")];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let found = visit.perform(input).await?.json();
+    Ok(found.as_array().cloned().unwrap_or_default())
+}
+
+/// The card of a certificate: what it does now, and what is when it ends.
+///
+/// # Errors
+/// The operation's own.
+pub async fn card(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<Card, Problem> {
+    let words = visit.words;
+    let kind = plain(&row["certType"]);
+    let mut lines = Vec::new();
+    let is_over = end(row).is_some_and(|end| end <= visit.now);
+    let can_sign = SIGNING.contains(&kind.as_str());
+    if is_over {
+        lines.push(line("bad", words.page("cert_is_over"), "", None));
+    }
+    if can_sign && row["certificateHasPrivateKey"] != json!(true) {
+        lines.push(line("bad", words.page("cert_no_key"), "", None));
+    } else if can_sign {
+        let outliving = outliving(visit, resource, row).await?;
+        lines.extend(signing(visit, resource, (row, &outliving)));
+    } else {
+        lines.push(line("", words.page(&format!("cert_does_{kind}")), "", None));
+        lines.push(line("warn", words.page("cert_then_nobody"), &until(visit, row), None));
+    }
+    let providers = row["idpInstances"].as_array().map_or(0, Vec::len);
+    if providers > 0 {
+        let text = format!("{providers} {}", words.page("cert_providers"));
+        lines.push(line("warn", &text, "", None));
+    }
+    Ok(Card { title: words.page("cert_when_it_ends").into(), kind: "checks", lines, ..Card::default() })
+}
+
+/// What a certificate that signs does now, and who signs after it.
+fn signing(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (row, outliving): (&Value, &[Value]),
+) -> Vec<Line> {
+    let words = visit.words;
+    let fits = |taker: &[(&str, Value)], other: &Value| {
+        taker.iter().all(|(wire, value)| other.get(wire) == Some(value)) && other["id"] != row["id"]
+    };
+    let levels = takers(row);
+    let takes_over = |level: &Vec<(&str, Value)>| outliving.iter().find(|other| fits(level, other));
+    let link = |other: &Value| format!("{}/{}", visit.address(resource), encoded(&plain(&other["id"])));
+    // of several of one level the one that is valid longest signs
+    if let Some(other) = levels.first().and_then(takes_over) {
+        let text = format!("{} {}", title_of(resource, other), words.page("cert_signs_already"));
+        return vec![line("good", &text, "", Some(&link(other)))];
+    }
+    let does = line("good", words.page(&format!("cert_does_{}", plain(&row["certType"]))), "", None);
+    let until = until(visit, row);
+    let after = match levels.iter().skip(1).find_map(takes_over) {
+        Some(other) => {
+            let text = format!("{} {}", words.page("cert_then_signs"), title_of(resource, other));
+            line("warn", &text, &until, Some(&link(other)))
+        }
+        None => line("warn", words.page("cert_then_own"), &until, None),
+    };
+    vec![does, after]
+}
+
+fn until(visit: &Visit<'_>, row: &Value) -> String {
+    format!("{} {}", visit.words.page("until"), readable(&plain(&row["validTo"])))
+}
+
+fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
+    Line { tone, text: text.into(), sub: sub.into(), href: href.map(str::to_owned), ..Line::default() }
+}
+
+/// The resource of certificates.
+fn certificates() -> Result<&'static Resource, Problem> {
+    directory::find("CertStore", false).ok_or_else(|| Problem::not_found("list of this"))
+}

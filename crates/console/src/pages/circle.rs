@@ -1,0 +1,100 @@
+//! Why a group cannot be put into another: the way by which the one already holds the other, in words.
+
+use std::collections::HashMap;
+
+use chancery_resource::{Problem, ProblemKind};
+use chancery_web::AnswerBody;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{
+    item::read,
+    list::{key_of, title_of},
+    relate,
+};
+use crate::{
+    directory::{Resource, encoded},
+    visit::Visit,
+};
+
+/// The most groups that are looked through.
+const MOST: usize = 500;
+/// Groups of one that are looked through.
+const PIECE: usize = 200;
+
+/// The names on the way from the inner group to the outer one, if that is what a problem is about.
+///
+/// # Errors
+/// The operations' own.
+pub async fn find(
+    visit: &Visit<'_>,
+    (resource, key, name): (&'static Resource, &str, &str),
+    (ids, problem): (&[&str], &Problem),
+) -> Result<Option<Vec<String>>, Problem> {
+    let is_nested = problem.kind == ProblemKind::Conflict && ["parentGroups", "memberGroups"].contains(&name);
+    let Some(upwards) = resource.shape.relation("parentGroups").filter(|_| is_nested) else {
+        return Ok(None);
+    };
+    // what is put in holds the other one already: the way leads up from there to what is put in
+    let (from, ends): (&[&str], &[&str]) = if name == "memberGroups" { (&[key], ids) } else { (ids, &[key]) };
+    let mut names: HashMap<String, (String, Option<String>)> = HashMap::new();
+    let mut waiting: Vec<String> = Vec::new();
+    for id in from {
+        let row = read(visit, resource, id).await?;
+        names.insert((*id).to_owned(), (title_of(resource, &row), None));
+        waiting.push((*id).to_owned());
+    }
+    let mut next = 0;
+    while let Some(id) = waiting.get(next).cloned() {
+        if ends.contains(&id.as_str()) {
+            return Ok(Some(path(&names, &id)));
+        }
+        next += 1;
+        let found = relate::linked(visit, (resource, upwards), &id, (PIECE, None)).await?;
+        for row in found.unwrap_or_default().0 {
+            let above = key_of(resource, &row);
+            if names.len() < MOST && !names.contains_key(&above) {
+                names.insert(above.clone(), (title_of(resource, &row), Some(id.clone())));
+                waiting.push(above);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The names from where the way began to this group.
+fn path(names: &HashMap<String, (String, Option<String>)>, end: &str) -> Vec<String> {
+    let (mut path, mut at) = (Vec::new(), Some(end));
+    while let Some((name, below)) = at.and_then(|id| names.get(id)) {
+        path.push(name.clone());
+        at = below.as_deref();
+    }
+    path.reverse();
+    path
+}
+
+/// Says the way.
+///
+/// # Errors
+/// The page cannot be made.
+pub fn show(
+    visit: &Visit<'_>,
+    (resource, key, name): (&Resource, &str, &str),
+    path: &[String],
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let steps: Vec<Value> = path
+        .iter()
+        .zip(path.iter().skip(1))
+        .map(|(inner, outer)| {
+            json!(words.page("circle_step").replace("{inner}", inner).replace("{outer}", outer))
+        })
+        .collect();
+    let heading = words.page("circle_title");
+    let text = words.page(if steps.is_empty() { "circle_self" } else { "circle_text" });
+    let content = json!({
+        "heading": heading, "text": text, "facts": steps, "trace": "",
+        "link": { "href": format!("{}/{}/relation/{name}", visit.address(resource), encoded(key)), "label": words.page("back") },
+    });
+    visit.page(409, "message.html", heading, &content)
+}

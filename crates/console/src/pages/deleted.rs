@@ -1,0 +1,79 @@
+//! What is in quarantine: it can be looked at, restored and erased, and nothing else.
+
+use chancery_resource::Problem;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{act, form::sections_shown, list::title_of, navigation::label};
+use crate::{
+    arranged,
+    directory::{Resource, encoded},
+    parts::{Card, FormPage},
+    visit::Visit,
+};
+
+/// The view of a list that shows what is in quarantine.
+pub const VIEW: &str = "deleted";
+
+/// Whether what is deleted waits in a quarantine first.
+pub fn has_quarantine(resource: &Resource) -> bool {
+    resource.shape.deletes.deletion.hiding().is_some()
+}
+
+/// One that is in quarantine.
+///
+/// # Errors
+/// The operation's own.
+pub async fn find(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<Option<Value>, Problem> {
+    let wanted = resource.key().filter(|_| has_quarantine(resource)).zip(visit.may(resource.list));
+    let Some((field, op)) = wanted else { return Ok(None) };
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!("{} eq {}", field.wire(), json!(key));
+    input.query = vec![("filter".to_owned(), filter), ("quarantined".to_owned(), "true".to_owned())];
+    let found = visit.perform(input).await?.json();
+    Ok(found.as_array().and_then(|rows| rows.first()).cloned())
+}
+
+/// Shows one.
+///
+/// # Errors
+/// The operations' own.
+pub async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let address = visit.address(resource);
+    let here = format!("{address}/{}", encoded(key));
+    let title = title_of(resource, row);
+    let offered = act::offered(visit, resource)
+        .filter(|op| ["Restore", "Erase"].iter().any(|verb| op.name.starts_with(verb)));
+    let acts: Vec<Value> = offered
+        .map(|op| {
+            json!({
+                "label": act::label(visit, op), "icon": null, "href": format!("{here}/{}", op.name),
+                "is_main": false, "is_dangerous": arranged::is_for_good(op.name),
+            })
+        })
+        .collect();
+    let mut cards: Vec<Card> = match resource.name {
+        "User" => super::user::sign_in(visit, resource, (key, &here)).await?.into_iter().collect(),
+        _ => Vec::new(),
+    };
+    cards.extend(super::history::of_item(visit, resource, row).await?);
+    let page = FormPage {
+        back: json!({ "href": format!("{address}?view={VIEW}"), "label": label(visit, resource.name) }),
+        heading: title,
+        sub: (arranged::sub(resource.name, row).unwrap_or_default()),
+        avatar: json!(arranged::avatar(resource.name, row)),
+        badge: json!({ "text": words.page("status_deleted"), "tone": "off" }),
+        acts,
+        sections: sections_shown(visit, resource, row),
+        aside: cards,
+        read_only_note: words.page("deleted_note").into(),
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
+}

@@ -1,0 +1,156 @@
+//! Is it well? What the probes, the jobs of the background and the figures say, each line with the way to its remedy.
+
+use chancery_record::{Timestamp, format_timestamp};
+use chancery_resource::{Permit, Problem};
+use chancery_web::{AnswerBody, HealthReport, JobState};
+use http::Response;
+use serde_json::json;
+
+use crate::{
+    arranged::SOON_MS,
+    parts::{Card, Line},
+    visit::Visit,
+};
+
+/// How a figure is judged.
+#[derive(Clone, Copy)]
+enum Judged {
+    /// It is told, whatever it is.
+    Told,
+    /// From so many on it wants somebody.
+    From(i64),
+    /// A moment that is to come: it wants somebody soon before. None is well.
+    Until,
+}
+
+/// The figures that matter: the name, how each is judged, and where it is seen to.
+const FIGURES: [(&str, Judged, &str); 12] = [
+    ("mails_waiting", Judged::From(100), "/console/welcome?step=mail"),
+    ("mails_dead", Judged::From(1), "/console/welcome?step=mail"),
+    ("signing_certificate_end_time", Judged::Until, "/console/CertStore"),
+    ("audit_certificates_broken", Judged::From(1), "/console/CertStore"),
+    ("audit_unlogged", Judged::From(10_000), "/console/CustomAuditTrail"),
+    ("events_unplaced", Judged::From(10_000), ""),
+    ("revocations_failed", Judged::From(1), "/console/IdentityReplacement?view=ending"),
+    ("logout_dead", Judged::From(1), "/console/ClientApp"),
+    ("passkey_trust_failures", Judged::From(3), ""),
+    ("store_waiting", Judged::From(64), ""),
+    ("log_dropped", Judged::From(1), ""),
+    ("connections", Judged::Told, ""),
+];
+
+/// Where what a job does is seen to, where that is a page.
+const PLACES: [(&str, &str); 6] = [
+    ("mail", "/console/welcome?step=mail"),
+    ("certify", "/console/CertStore"),
+    ("growing", "/console/CustomAuditTrail"),
+    ("revoke", "/console/IdentityReplacement?view=ending"),
+    ("sign-out", "/console/SignInSession"),
+    ("purge", "/console/store/default/User?view=deleted"),
+];
+
+/// So many rests after its last success a job is late; and never before this time, in ms.
+const RESTS: i64 = 3;
+const AT_LEAST_MS: i64 = 5 * 60_000;
+
+/// Shows it.
+///
+/// # Errors
+/// Only who may do all sees it.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    if !visit.visitor.has(Permit::SystemAdmin) {
+        return Err(visit.missing_role(Permit::SystemAdmin));
+    }
+    let words = visit.words;
+    let report = visit.app.health().await;
+    let jobs = report.jobs.iter().map(|job| job_line(visit, job)).collect();
+    let figures = FIGURES.iter().filter_map(|figure| figure_line(visit, &report, *figure)).collect();
+    let cards =
+        [ready(visit, &report), card(visit, "health_jobs", jobs), card(visit, "health_figures", figures)];
+    let heading = words.page("health");
+    let content = json!({ "heading": heading, "about": words.page("health_about"), "back": null, "acts": [], "cards": json!(cards) });
+    visit.page(200, "cards.html", heading, &content)
+}
+
+/// A card whose sign is that of its worst line.
+fn card(visit: &Visit<'_>, title: &str, lines: Vec<Line>) -> Card {
+    let has = |tone: &str| lines.iter().any(|line| line.tone == tone);
+    let tone = if has("bad") {
+        "bad"
+    } else if has("warn") {
+        "warn"
+    } else {
+        "good"
+    };
+    let title = visit.words.page(title).into();
+    Card { title, kind: "checks", tone, lines, ..Card::default() }
+}
+
+/// Whether requests can be sent here.
+fn ready(visit: &Visit<'_>, report: &HealthReport) -> Card {
+    let words = visit.words;
+    let line = match report.reason {
+        None => Line { tone: "good", text: words.page("health_is_ready").into(), ..Line::default() },
+        Some(reason) => Line {
+            tone: "bad",
+            text: words.page(&format!("health_{reason}")).into(),
+            sub: words.page(&format!("health_{reason}_mend")).into(),
+            ..Line::default()
+        },
+    };
+    card(visit, "health_ready", vec![line])
+}
+
+fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
+    let (words, now) = (visit.words, visit.now.0);
+    let text = words.page(&format!("job_{}", job.name)).to_owned();
+    let rest = i64::try_from(job.rest.as_millis()).unwrap_or(i64::MAX);
+    let patience = rest.saturating_mul(RESTS).max(AT_LEAST_MS);
+    let place = PLACES.iter().find(|(name, _)| *name == job.name).map(|(_, href)| (*href).to_owned());
+    let is_late = |last: Timestamp| now - last.0 > patience;
+    let (tone, sub, iso) = match (&job.failed, job.succeeded_on) {
+        (Some((when, why)), _) => ("bad", why.clone(), written(*when)),
+        (None, _) if job.is_elsewhere => ("", words.page("job_elsewhere").to_owned(), String::new()),
+        (None, None) => ("", words.page("job_not_yet").to_owned(), String::new()),
+        (None, Some(last)) if is_late(last) => ("warn", words.page("job_late").to_owned(), written(last)),
+        (None, Some(last)) => ("good", words.page("job_done").to_owned(), written(last)),
+    };
+    let href = place.filter(|_| matches!(tone, "bad" | "warn"));
+    Line { tone, text, sub, href, iso, ..Line::default() }
+}
+
+fn figure_line(
+    visit: &Visit<'_>,
+    report: &HealthReport,
+    (name, judged, href): (&'static str, Judged, &'static str),
+) -> Option<Line> {
+    let (words, value) = (visit.words, *report.figures.get(name)?);
+    let label = words.page(&format!("figure_{name}")).to_owned();
+    let (tone, text, iso) = match judged {
+        Judged::Told => ("", format!("{label}: {value}"), String::new()),
+        Judged::From(many) => {
+            (if value >= many { "warn" } else { "good" }, format!("{label}: {value}"), String::new())
+        }
+        Judged::Until if value == 0 => {
+            ("good", format!("{label}: {}", words.page("figure_never")), String::new())
+        }
+        Judged::Until => {
+            let tone = match value - visit.now.0 {
+                left if left <= 0 => "bad",
+                left if left <= SOON_MS => "warn",
+                _ => "good",
+            };
+            (tone, label, written(Timestamp(value)))
+        }
+    };
+    let is_wrong = matches!(tone, "bad" | "warn");
+    let sub = if is_wrong { words.page(&format!("figure_{name}_mend")).to_owned() } else { String::new() };
+    let href = Some(href.to_owned()).filter(|href| !href.is_empty());
+    Some(Line { tone, text, sub, href, iso, ..Line::default() })
+}
+
+fn written(moment: Timestamp) -> String {
+    let mut out = Vec::new();
+    format_timestamp(moment, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}

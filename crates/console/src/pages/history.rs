@@ -1,0 +1,167 @@
+//! What was changed last, of one item or of all: each line leads to the entry that proves it.
+
+use std::collections::BTreeSet;
+
+use chancery_record::{Column, Kind};
+use chancery_resource::Problem;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use super::{
+    list::{key_of, title_of},
+    reference::{self, Names},
+};
+use crate::{
+    directory::{self, Resource, encoded},
+    fields::plain,
+    parts::{Card, Line},
+    visit::Visit,
+    words::raised,
+};
+
+/// What the trails are called in addresses.
+pub const TRAIL: &str = "CustomAuditTrail";
+/// Changes of one item that are shown.
+const OF_ITEM: &str = "5";
+/// Changes of all that are shown.
+const OF_ALL: &str = "8";
+
+/// The resource that an entry's `area` names.
+pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
+    directory::resources().iter().find(|one| one.shape.name == name && one.is_of_store == is_of_store)
+}
+
+/// The last changes of an item, for who may read its trail; none where nothing is told of it.
+///
+/// # Errors
+/// The operations' own.
+pub async fn of_item(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    row: &Value,
+) -> Result<Option<Card>, Problem> {
+    let Some(trail) = directory::find(TRAIL, resource.is_of_store) else { return Ok(None) };
+    let key = audited_key(resource, row);
+    // the key alone is an index; another resource's item may have the same key
+    let filter = format!("primaryKey eq {} and area eq {}", json!(key), json!(resource.shape.name));
+    let more = format!("{}?of=primaryKey:{}", visit.address(trail), encoded(&key));
+    card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await
+}
+
+/// The last changes of the user store, for who may read its trail.
+///
+/// # Errors
+/// The operations' own.
+pub async fn of_all(visit: &Visit<'_>) -> Result<Option<Card>, Problem> {
+    let Some(trail) = directory::find(TRAIL, true) else { return Ok(None) };
+    card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await
+}
+
+async fn card(
+    visit: &Visit<'_>,
+    trail: &'static Resource,
+    (query, more): (&[(&str, &str)], String),
+) -> Result<Option<Card>, Problem> {
+    let Some(op) = visit.may(trail.list) else { return Ok(None) };
+    let mut input = Input::of(op, Vec::new());
+    // numbers rise with time, and the trail is read in their order
+    let query = query.iter().copied().chain([("sortOrder", "descending")]);
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let rows = visit.perform(input).await?.json();
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let names = names(visit, trail, rows).await?;
+    let words = visit.words;
+    let is_of_all = !more.contains('?');
+    let lines: Vec<Line> = rows
+        .iter()
+        .map(|row| {
+            let action = words.choice(row["action"].as_str().unwrap_or_default()).to_owned();
+            let area = raised(&words.resource(row["area"].as_str().unwrap_or_default()));
+            let text = if is_of_all { format!("{area}: {action}") } else { action };
+            let href = format!("{}/{}", visit.address(trail), encoded(&key_of(trail, row)));
+            let who = actor(visit, row, &names);
+            let sub = if is_of_all { format!("{} · {who}", item(row, &names)) } else { who };
+            Line { text, sub, href: Some(href), iso: plain(&row["timestamp"]), ..Line::default() }
+        })
+        .collect();
+    Ok(Some(Card {
+        title: words.page("recent_changes").into(),
+        kind: "timeline",
+        lines,
+        more: Some(json!({ "href": more, "label": words.page("all") })),
+        ..Card::default()
+    }))
+}
+
+/// A row's key as the trail has it: one that is no id stands behind its owner's.
+fn audited_key(resource: &Resource, row: &Value) -> String {
+    let is_id = resource.key().is_some_and(|key| matches!(key.kind, Kind::Id));
+    let owner = resource.shape.fields.iter().find(|field| field.access.column == Column::Owner);
+    let owner = owner.filter(|_| !is_id).and_then(|field| row[field.wire()].as_str());
+    let key = key_of(resource, row);
+    owner.map_or_else(|| key.clone(), |owner| format!("{owner}|{key}"))
+}
+
+/// The ids of who made a change: of who acted, and of the client app that acted for them.
+fn ids(row: &Value) -> impl Iterator<Item = &str> {
+    row["user"].as_str().into_iter().flat_map(|user| user.split('|'))
+}
+
+/// The names of those who made these changes, and of the items whose names the entries do not tell, as far as the
+/// person may list them.
+///
+/// # Errors
+/// The operations' own.
+pub async fn names(visit: &Visit<'_>, trail: &Resource, rows: &[Value]) -> Result<Names, Problem> {
+    let mut unknown: BTreeSet<String> = rows.iter().flat_map(ids).map(str::to_owned).collect();
+    let mut names = Names::new();
+    for (name, is_of_store) in [("ApplicationUser", false), ("ClientApp", false), ("User", true)] {
+        let Some(resource) = directory::find(name, is_of_store) else { continue };
+        reference::find(visit, resource, &unknown, &mut names).await?;
+        unknown.retain(|id| !names.contains_key(id));
+    }
+    let mut items: Vec<(&'static Resource, BTreeSet<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| titled(row).is_none()) {
+        let resource = area(row["area"].as_str().unwrap_or_default(), trail.is_of_store);
+        let resource = resource.filter(|one| one.key().is_some_and(|key| matches!(key.kind, Kind::Id)));
+        let (Some(resource), Some(key)) = (resource, row["primaryKey"].as_str()) else { continue };
+        match items.iter_mut().find(|(known, _)| std::ptr::eq(*known, resource)) {
+            Some((_, keys)) => drop(keys.insert(key.to_owned())),
+            None => items.push((resource, BTreeSet::from([key.to_owned()]))),
+        }
+    }
+    for (resource, keys) in items {
+        reference::find(visit, resource, &keys, &mut names).await?;
+    }
+    Ok(names)
+}
+
+/// What the changed item is called: by the contents of its entry, as it is called now, or by its key.
+pub fn item(row: &Value, names: &Names) -> String {
+    let key = plain(&row["primaryKey"]);
+    let title = titled(row).or_else(|| names.get(&key).map(|(name, _)| name.clone()));
+    title.filter(|title| !title.is_empty()).unwrap_or(key)
+}
+
+/// What the contents of an entry say that the item is called.
+fn titled(row: &Value) -> Option<String> {
+    let area = row["area"].as_str()?;
+    let resource = directory::resources().iter().find(|one| one.shape.name == area)?;
+    let contents = ["currentContent", "originalContent"].into_iter().filter_map(|side| row[side].as_str());
+    let contents = contents.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    contents.map(|content| title_of(resource, &content)).find(|name| !name.is_empty())
+}
+
+/// Who made a change, by name where it is known.
+pub fn actor(visit: &Visit<'_>, row: &Value, names: &Names) -> String {
+    told(row, names).unwrap_or_else(|| visit.words.page("the_server").to_owned())
+}
+
+/// The same; `None` where the server did it by itself.
+pub fn told(row: &Value, names: &Names) -> Option<String> {
+    let told = ids(row).map(|id| names.get(id).map_or(id, |(name, _)| name.as_str()));
+    Some(told.collect::<Vec<_>>().join(" · ")).filter(|told| !told.is_empty())
+}

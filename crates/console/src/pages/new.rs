@@ -1,0 +1,128 @@
+//! A new one of a resource: its form, and creating it.
+
+use chancery_record::{DefaultValue, Field};
+use chancery_resource::Problem;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Map, Value, json};
+
+use super::{
+    aside::form_act,
+    form::{Use, created, errors, fresh_key, is_of_form, named, sections, status_of},
+    list::key_of,
+    navigation::{icon, label},
+    reference,
+};
+use crate::{
+    arranged,
+    directory::{Resource, encoded},
+    fields::filled,
+    parts::FormPage,
+    proof::is_wanted,
+    visit::{Visit, done, one},
+};
+
+/// The form of a new one, as it is at first.
+///
+/// # Errors
+/// It cannot be created here.
+pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(resource.create)?;
+    if is_wanted(op) {
+        visit.fresh()?;
+    }
+    let mut preset = Map::new();
+    for field in created(resource) {
+        let default = match field.access.default {
+            DefaultValue::Bool(is_so) => json!(is_so),
+            DefaultValue::Int(number) => json!(number),
+            DefaultValue::Text(text) => json!(text),
+            DefaultValue::None => visit.parameter(field.wire()).map_or(Value::Null, |text| json!(text)),
+        };
+        preset.insert(field.wire().to_owned(), default);
+    }
+    new_page(visit, resource, &Value::Object(preset), None).await
+}
+
+/// Creates one.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(resource.create)?;
+    let body = filled(created(resource), &visit.form);
+    let mut input = Input::of(op, Vec::new());
+    input.body = Some(Value::Object(body.clone()));
+    input.key = one(&visit.form, "key").map(str::to_owned);
+    input.dry_run = one(&visit.form, "check") == Some("true");
+    let is_check = input.dry_run;
+    match visit.perform(input).await {
+        Ok(_) if is_check => new_page(visit, resource, &Value::Object(body), None).await,
+        Ok(output) => {
+            let made = output.json();
+            let key = key_of(resource, &made);
+            if let Some(shown) = shown_once(visit, resource, &made)? {
+                return Ok(shown);
+            }
+            let address = visit.address(resource);
+            if one(&visit.form, "another") == Some("true") {
+                return Ok(done(&format!("{address}/new"), "created"));
+            }
+            let address =
+                if resource.read.is_some() { format!("{address}/{}", encoded(&key)) } else { address };
+            Ok(done(&address, "created"))
+        }
+        Err(problem) if is_of_form(&problem) => {
+            new_page(visit, resource, &Value::Object(body), Some(&problem)).await
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// A secret that was made, which is shown this once.
+fn shown_once(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    made: &Value,
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let secret =
+        arranged::told_once(resource.name).and_then(|member| made.get(member)).and_then(Value::as_str);
+    let Some(secret) = secret else { return Ok(None) };
+    let words = visit.words;
+    let facts = json!([secret]);
+    let content = json!({
+        "heading": words.page("secret_title"), "text": words.page("secret_text"), "facts": facts, "trace": "",
+        "link": { "href": visit.address(resource), "label": label(visit, resource.name) },
+    });
+    visit.page(200, "message.html", words.page("secret_title"), &content).map(Some)
+}
+
+async fn new_page(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    values: &Value,
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let name = words.resource(resource.name);
+    let heading = format!("{} {name}", words.page("new"));
+    let fields: Vec<&Field> = created(resource).collect();
+    let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
+    let address = visit.address(resource);
+    let page = FormPage {
+        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        heading,
+        sub: words.explained(resource.shape.about).into(),
+        icon: Some(icon(resource.name)),
+        errors: errors(visit, problem),
+        sections: named(sections(visit, resource, (&fields, values), problem, Use::Created), &names),
+        hidden: vec![json!({ "name": "key", "value": fresh_key() })],
+        bar: Some(
+            json!({ "save": words.page("create"), "cancel": { "href": address, "label": words.page("cancel") }, "review": false, "another": true,
+                 "also": form_act(visit, resource).map(|(label, href)| json!({ "label": label, "href": href })) }),
+        ),
+        is_new: true,
+        ..FormPage::default()
+    };
+    page.show(visit, status_of(problem))
+}

@@ -1,0 +1,337 @@
+//! What a row owns: entries that are found by their owner alone, such as metadata and security contacts. One page lists
+//! them, adds one and deletes some; each has a page of its own where it can be changed.
+
+use chancery_record::{Column, Field, Kind};
+use chancery_resource::{Action, Body, Custom, Method, Op, Problem};
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Map, Value, json};
+
+use super::{
+    act::{self, label},
+    form::{errors, is_of_form, plain_fields},
+    item::read,
+    list::title_of,
+};
+use crate::{
+    directory::{Owned, Resource, encoded},
+    fields::{cell, changes, filled, is_secret, plain},
+    parts::FormPage,
+    visit::{Visit, done, one},
+    words::raised,
+};
+
+/// Entries that a page shows.
+const MOST: &str = "200";
+
+/// Where a request for what is owned leads: the resource, its row, and what the row owns.
+pub type Place<'a> = (&'static Resource, &'a str, &'static Owned);
+
+/// What rows of a resource own under this name.
+pub fn find(resource: &'static Resource, name: &str) -> Option<&'static Owned> {
+    resource.owned.iter().find(|owned| owned.name == name)
+}
+
+/// Where the page of what a row owns is.
+pub fn address(visit: &Visit<'_>, (resource, key, owned): Place<'_>) -> String {
+    format!("{}/{}/owned/{}", visit.address(resource), encoded(key), owned.name)
+}
+
+impl Owned {
+    /// What one of it is known by.
+    fn key(&self) -> Option<&'static Field> {
+        self.shape.fields.iter().find(|field| field.access.key)
+    }
+
+    /// The fields that are shown, without those that say whose they are.
+    fn shown(&self) -> Vec<&'static Field> {
+        let is_own = |field: &&Field| !matches!(field.access.column, Column::Owner | Column::Scope);
+        let is_id = |field: &&Field| field.access.key && matches!(field.kind, Kind::Id);
+        let fields = self.shape.fields.iter().filter(|field| field.access.shown && !field.is_token());
+        fields.filter(is_own).filter(|field| !is_id(field)).collect()
+    }
+
+    /// The fields of the body of the operation that creates one.
+    fn created(&self) -> Vec<&'static Field> {
+        let Some(op) = self.create else { return Vec::new() };
+        if let Action::Custom(Custom { body: Body::Form(form), .. }) = op.action {
+            return form.fields.iter().collect();
+        }
+        let is_own = |field: &&Field| !matches!(field.access.column, Column::Owner | Column::Scope);
+        let is_made = |field: &&Field| field.access.key && matches!(field.kind, Kind::Id);
+        let fields = self.shape.fields.iter().filter(|field| field.access.create && !field.is_token());
+        fields.filter(is_own).filter(|field| !is_made(field)).collect()
+    }
+
+    /// The fields that can be changed.
+    fn changed(&self) -> impl Iterator<Item = &'static Field> {
+        self.shape.fields.iter().filter(|field| field.access.patch && !field.is_token() && !field.access.key)
+    }
+}
+
+/// Shows what a row owns, with a form for one more.
+///
+/// # Errors
+/// The operations' own.
+pub async fn show(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
+    page(visit, place, &Value::Null, None).await
+}
+
+async fn page(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    typed: &Value,
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (resource, key, owned) = place;
+    let op = visit.need(owned.list)?;
+    let parent = read(visit, resource, key).await?;
+    let mut input = Input::of(op, vec![key.to_owned()]);
+    input.query = vec![("count".to_owned(), MOST.to_owned())];
+    if let Some(cursor) = visit.parameter("cursor") {
+        input.query.push(("cursor".to_owned(), cursor.to_owned()));
+    }
+    let output = visit.perform(input).await?;
+    let listed = output.rows();
+    let words = visit.words;
+    let here = address(visit, place);
+    let rows: Vec<Value> = listed.iter().map(|row| line(visit, owned, row, &here)).collect();
+    let add = visit.may(owned.create).map(|_| {
+        let fields = plain_fields(visit, &owned.created(), typed, problem);
+        json!({ "action": format!("{here}/add"), "fields": fields })
+    });
+    let remove = visit
+        .may(owned.delete)
+        .map(|_| json!({ "action": format!("{here}/remove"), "label": words.page("delete") }));
+    let next = output.header("link").and_then(super::list::cursor_of);
+    let next = next.map(|cursor| {
+        format!(
+            "{here}?{}",
+            form_urlencoded::Serializer::new(String::new()).append_pair("cursor", &cursor).finish()
+        )
+    });
+    let columns: Vec<Value> = owned
+        .shown()
+        .iter()
+        .map(|field| json!({ "label": words.field(field.wire()), "sort": null }))
+        .collect();
+    let title = title_of(resource, &parent);
+    let heading = format!("{}: {title}", words.resources(owned.shape.name));
+    let content = json!({
+        "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": title }, "heading": heading,
+        "errors": errors(visit, problem), "add": add, "columns": columns, "rows": rows, "next": next,
+        "empty": { "title": words.page("none"), "text": words.explained(owned.shape.about) },
+        "remove": remove,
+    });
+    visit.page(problem.map_or(200, Problem::status), "relation.html", &heading, &content)
+}
+
+fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
+    let id =
+        owned.key().map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)));
+    let cells = owned
+        .shown()
+        .into_iter()
+        .map(|field| cell(field, row.get(field.wire()).unwrap_or(&Value::Null), visit.words));
+    let mut cells: Vec<_> = cells.collect();
+    if let Some(first) = cells.first_mut() {
+        first.kind = "title";
+    }
+    let has_page = owned.read.is_some() || offered(visit, owned).next().is_some();
+    json!({ "id": id, "href": has_page.then(|| format!("{here}/{}", encoded(&id))), "avatar": null, "cells": cells })
+}
+
+/// Adds one.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn add(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = place;
+    let op = visit.need(owned.create)?;
+    let body = Value::Object(filled(owned.created().into_iter(), &visit.form));
+    let mut input = Input::of(op, vec![key.to_owned()]);
+    input.body = Some(body.clone());
+    match visit.perform(input).await {
+        Ok(_) => Ok(done(&address(visit, place), "created")),
+        Err(problem) if is_of_form(&problem) => page(visit, place, &body, Some(&problem)).await,
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Deletes those that were chosen, all or none.
+///
+/// # Errors
+/// The operation's own.
+pub async fn remove(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = place;
+    let op = visit.need(owned.delete)?;
+    let chosen = visit.form.iter().filter(|(name, _)| name == "selected");
+    let inputs = chosen.map(|(_, id)| Input::of(op, vec![key.to_owned(), id.clone()]));
+    visit.perform_together(inputs.collect()).await.map_err(|(_, problem)| problem)?;
+    Ok(done(&address(visit, place), "deleted"))
+}
+
+/// The further operations on one that are offered: those that write, and have a form.
+fn offered<'a>(visit: &'a Visit<'_>, owned: &'a Owned) -> impl Iterator<Item = &'static Op> + 'a {
+    of_one(owned).filter(|op| visit.visitor.may(op))
+}
+
+fn of_one(owned: &Owned) -> impl Iterator<Item = &'static Op> + '_ {
+    owned.others.iter().copied().filter(|op| op.method != Method::Get && act::has_form(op))
+}
+
+/// Shows one: what can be changed, and what else can be done with it.
+///
+/// # Errors
+/// The operations' own.
+pub async fn show_one(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    id: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let row = read_one(visit, place, id).await?;
+    one_page(visit, place, (id, &row, &row), None)
+}
+
+async fn read_one(visit: &Visit<'_>, (_, key, owned): Place<'_>, id: &str) -> Result<Value, Problem> {
+    let Some(op) = owned.read else { return Ok(Value::Null) };
+    Ok(visit.perform(Input::of(op, vec![key.to_owned(), id.to_owned()])).await?.json())
+}
+
+fn one_page(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    (id, row, typed): (&str, &Value, &Value),
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (_, _, owned) = place;
+    let words = visit.words;
+    let here = address(visit, place);
+    let fields: Vec<&Field> = owned.changed().collect();
+    let can_change = visit.may(owned.change).is_some() && !fields.is_empty();
+    let sections: Vec<Value> = if can_change || owned.read.is_some() {
+        let mut told = plain_fields(visit, &fields, typed, problem);
+        for field in told.iter_mut().filter_map(Value::as_object_mut).filter(|_| !can_change) {
+            field.insert("control".to_owned(), json!("shown"));
+        }
+        vec![json!({ "title": "", "about": "", "fields": told, "is_readonly": !can_change })]
+    } else {
+        Vec::new()
+    };
+    let base: Map<String, Value> = fields
+        .iter()
+        .filter(|field| !is_secret(field, row))
+        .map(|field| (field.wire().to_owned(), row.get(field.wire()).cloned().unwrap_or_default()))
+        .collect();
+    let acts: Vec<Value> = offered(visit, owned)
+        .map(|op| {
+            json!({ "label": label(visit, op), "icon": null, "href": format!("{here}/{}/{}", encoded(id), op.name), "is_main": false, "is_dangerous": false })
+        })
+        .collect();
+    let token = plain(row.get("concurrencyToken").unwrap_or(&Value::Null));
+    let bar = can_change.then(|| {
+        json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("cancel") }, "review": false })
+    });
+    let heading = owned
+        .key()
+        .filter(|field| !matches!(field.kind, Kind::Id))
+        .map_or_else(|| raised(&words.resource(owned.shape.name)), |_| id.to_owned());
+    let page = FormPage {
+        back: json!({ "href": here, "label": words.resources(owned.shape.name) }),
+        heading,
+        icon: Some("tag"),
+        acts,
+        errors: errors(visit, problem),
+        sections,
+        hidden: vec![
+            json!({ "name": "base", "value": Value::Object(base).to_string() }),
+            json!({ "name": "concurrencyToken", "value": token }),
+        ],
+        bar,
+        ..FormPage::default()
+    };
+    page.show(visit, problem.map_or(200, Problem::status))
+}
+
+/// Saves one.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = place;
+    let op = visit.need(owned.change)?;
+    let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
+    let changed = changes(owned.changed(), &visit.form, &base);
+    let here = address(visit, place);
+    if changed.is_empty() {
+        return Ok(done(&here, "unchanged"));
+    }
+    // what replaces the whole takes what was not changed, too
+    let mut body =
+        if op.method == Method::Put { base.as_object().cloned().unwrap_or_default() } else { Map::new() };
+    body.extend(changed.clone());
+    body.insert(
+        "concurrencyToken".to_owned(),
+        json!(one(&visit.form, "concurrencyToken").unwrap_or_default()),
+    );
+    let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
+    input.body = Some(Value::Object(body));
+    match visit.perform(input).await {
+        Ok(_) => Ok(done(&here, "saved")),
+        Err(problem) if is_of_form(&problem) => {
+            let row = read_one(visit, place, id).await?;
+            let mut typed = row.clone();
+            typed.as_object_mut().into_iter().for_each(|members| members.extend(changed.clone()));
+            one_page(visit, place, (id, &row, &typed), Some(&problem))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Shows the form of a further operation on one.
+///
+/// # Errors
+/// It is not offered here.
+pub fn ask(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    (id, name): (&str, &str),
+) -> Result<Response<AnswerBody>, Problem> {
+    act_page(visit, place, (id, name), &Value::Null, None)
+}
+
+fn act_page(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    (id, name): (&str, &str),
+    typed: &Value,
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(of_one(place.2).find(|op| op.name == name))?;
+    let here = address(visit, place);
+    let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
+    let fields = plain_fields(visit, &act::fields(op), typed, problem);
+    act::form_page(visit, op, (back, fields), problem)
+}
+
+/// Runs a further operation on one.
+///
+/// # Errors
+/// What has no place in its form.
+pub async fn run(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    (id, name): (&str, &str),
+) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = place;
+    let op = visit.need(of_one(owned).find(|op| op.name == name))?;
+    let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));
+    let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
+    input.body = op.takes_body().then(|| body.clone());
+    input.key = one(&visit.form, "key").map(str::to_owned);
+    match visit.perform(input).await {
+        Ok(_) => Ok(done(&address(visit, place), "done")),
+        Err(problem) if is_of_form(&problem) => act_page(visit, place, (id, name), &body, Some(&problem)),
+        Err(problem) => Err(problem),
+    }
+}

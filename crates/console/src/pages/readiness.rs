@@ -1,0 +1,151 @@
+//! How far a store is from living without passwords: whom each reason keeps back, and what mends it.
+
+use chancery_resource::{Op, Problem};
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::list::call;
+use crate::{
+    directory::{self, encoded},
+    fields::{Cell, plain},
+    visit::{Visit, hue, initials},
+};
+
+/// The operation that counts.
+pub const OPERATION: &str = "PasskeyReadiness";
+/// How many passkeys might be required.
+const WHAT_IF: [&str; 3] = ["1", "2", "3"];
+const READY: &str = "Ready";
+
+fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
+    visit.need(directory::operation(OPERATION))
+}
+
+/// Shows the numbers, or the people behind one of them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let mut input = Input::of(operation(visit)?, Vec::new());
+    for (parameter, sent) in [("reason", "reason"), ("required", "requiredCredentialCount")] {
+        input.query.extend(visit.parameter(parameter).map(|value| (sent.to_owned(), value.to_owned())));
+    }
+    let call = call(visit, &input);
+    let told = visit.perform(input).await?.json();
+    match visit.parameter("reason") {
+        Some(reason) => people(visit, &told, (reason, &call)),
+        None => reasons(visit, &told, &call),
+    }
+}
+
+/// This page's address for a reason, under the same supposition.
+fn address(visit: &Visit<'_>, reason: Option<&str>, required: Option<&str>) -> String {
+    let all = [("reason", reason), ("required", required)];
+    let all: Vec<String> =
+        all.iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded((*value)?)))).collect();
+    if all.is_empty() { visit.path().to_owned() } else { format!("{}?{}", visit.path(), all.join("&")) }
+}
+
+fn reasons(visit: &Visit<'_>, told: &Value, call: &str) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let required = visit.parameter("required");
+    let rows: Vec<Value> = told["reasons"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .map(|one| {
+            let (reason, users) = (plain(&one["reason"]), one["users"].as_u64().unwrap_or_default());
+            let href = (users > 0).then(|| address(visit, Some(&reason), required));
+            let number =
+                if users > 0 { Cell::of("badge", users.to_string()).toned("warn") } else { Cell::none() };
+            let mend = Cell::of("text", words.page(&format!("mend_{reason}")));
+            let cells = [Cell::of("title", words.page(&format!("blocks_{reason}"))), number, mend];
+            json!({ "id": reason, "href": href, "avatar": null, "cells": cells })
+        })
+        .collect();
+    let ready = told["ready"].as_u64().unwrap_or_default();
+    let text = format!("{} {} {}", ready, words.page("of_people_ready"), plain(&told["users"]));
+    let href = (ready > 0).then(|| address(visit, Some(READY), required));
+    let about = if told["isComplete"] == json!(true) { "" } else { words.page("first_were_counted") };
+    let about = format!("{} {about}", words.page("readiness_about"));
+    let columns = ["col_reason", "col_people", "col_remedy"];
+    shown(
+        visit,
+        words.page("readiness"),
+        (columns.as_slice(), rows),
+        json!({
+            "about": about.trim(), "api_call": call, "more_acts": [], "views": views(visit, told),
+            "count": { "text": text, "href": href }, "empty": null,
+        }),
+    )
+}
+
+/// What if so many passkeys were required?
+fn views(visit: &Visit<'_>, told: &Value) -> Vec<Value> {
+    let (words, asked) = (visit.words, visit.parameter("required"));
+    let now = plain(&told["requiredCredentialCount"]);
+    let as_set = if asked.is_none() {
+        format!("{}: {now}", words.page("as_required"))
+    } else {
+        words.page("as_required").to_owned()
+    };
+    let as_set = json!({ "label": as_set, "href": visit.path(), "is_current": asked.is_none() });
+    let others = WHAT_IF.iter().map(|count| {
+        let label = format!("{} {count}", words.page("if_required"));
+        json!({ "label": label, "href": address(visit, None, Some(count)), "is_current": asked == Some(count) })
+    });
+    std::iter::once(as_set).chain(others).collect()
+}
+
+fn people(
+    visit: &Visit<'_>,
+    told: &Value,
+    (reason, call): (&str, &str),
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let users = directory::find("User", true).filter(|users| visit.may(users.read).is_some());
+    let people = told["people"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows: Vec<Value> = people
+        .iter()
+        .map(|person| {
+            let (id, name) = (plain(&person["id"]), plain(&person["displayName"]));
+            let href = users.map(|users| format!("{}/{}", visit.address(users), encoded(&id)));
+            let cells = [Cell::of("title", &name), Cell::of("text", plain(&person["loginName"]))];
+            json!({ "id": id, "href": href, "avatar": { "initials": initials(&name), "hue": hue(&name) }, "cells": cells })
+        })
+        .collect();
+    let of = |one: &&Value| plain(&one["reason"]) == reason;
+    let all = told["reasons"].as_array().and_then(|all| all.iter().find(of)).map(|one| &one["users"]);
+    let all = plain(all.unwrap_or(&told["ready"]));
+    let text = if all == rows.len().to_string() { all } else { format!("{} / {all}", rows.len()) };
+    let back = json!({ "icon": "chevron-left", "label": words.page("readiness"), "href": address(visit, None, visit.parameter("required")) });
+    let columns = ["col_name", "login_name"];
+    let nobody = json!({ "title": words.page("nothing_found"), "text": "", "act": null });
+    shown(
+        visit,
+        words.page(&format!("blocks_{reason}")),
+        (columns.as_slice(), rows),
+        json!({
+            "about": words.page(&format!("mend_{reason}")), "api_call": call, "more_acts": [back], "views": [],
+            "count": { "text": text, "href": null }, "empty": nobody,
+        }),
+    )
+}
+
+/// Fills a list that has nothing to choose.
+fn shown(
+    visit: &Visit<'_>,
+    heading: &str,
+    (columns, rows): (&[&str], Vec<Value>),
+    more: Value,
+) -> Result<Response<AnswerBody>, Problem> {
+    let columns = columns.iter().map(|key| json!({ "label": visit.words.page(key), "sort": null }));
+    let columns: Vec<Value> = columns.collect();
+    let content = json!({
+        "heading": heading, "create": null, "search": null, "columns": columns, "rows": rows, "selectable": false,
+        "batch": [], "next": null,
+    });
+    visit.page(200, "list.html", heading, &crate::fields::with(content, more))
+}

@@ -1,0 +1,376 @@
+//! The settings of an identity provider, a second factor or a tenant: all its options on one page, each with the editor
+//! that fits it, the default beside it. What was changed is saved in one transaction.
+
+use chancery_resource::{
+    Problem, ProblemKind,
+    settings::{Entry, Form, Owner},
+};
+use chancery_web::{AnswerBody, Input, Output};
+use http::Response;
+use serde_json::{Map, Value, json};
+
+use super::{form::is_of_form, item::read, list::title_of};
+use crate::{
+    directory::{self, Resource, encoded},
+    fields::plain,
+    parts::FormPage,
+    setting::{controls, in_words, sent},
+    undo::Undo,
+    visit::{Visit, done, nothing_here, one},
+};
+
+/// The most options of one owner that a page shows.
+const MOST: &str = "500";
+
+/// What has settings, and the field of an option that names it.
+const OWNERS: [(&str, &str); 3] = [
+    ("IdpInstance", "applyToIdpInstanceId"),
+    ("MfaInstance", "applyToMfaInstanceId"),
+    ("Tenant", "applyToTenantId"),
+];
+
+/// The sections of a page: the key of each title, and how the names begin of those that stand in it.
+const SECTIONS: [(&str, &[&str]); 8] = [
+    ("settings_locks", &["AttemptsBefore", "TemporaryLock", "LoginThrottling", "UserLock"]),
+    ("settings_passkeys", &["Passkey"]),
+    ("settings_passwords", &["Password", "InitialPassword"]),
+    ("settings_passes", &["TemporaryAccessPass"]),
+    ("settings_mail", &["EMailSender", "MailServer"]),
+    (
+        "settings_tokens",
+        &["AccessToken", "IdentityToken", "AuthorizationCode", "RefreshToken", "DeviceCode", "Pkce"],
+    ),
+    ("settings_sessions", &["Session", "BrowserSession", "SignInRecord", "RememberDevice"]),
+    ("settings_deletion", &["UserDeletion"]),
+];
+
+/// Whether a resource has settings that the person may see.
+pub fn are_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
+    field_of(resource).is_some() && options().is_some_and(|options| visit.may(options.list).is_some())
+}
+
+fn field_of(resource: &Resource) -> Option<&'static str> {
+    OWNERS.iter().find(|(name, _)| *name == resource.name).map(|(_, field)| *field)
+}
+
+fn options() -> Option<&'static Resource> {
+    directory::find("Option", false)
+}
+
+/// One option of the owner: of the catalogue, of its own, or both.
+struct Setting {
+    name: String,
+    entry: Option<&'static Entry>,
+    row: Option<Value>,
+}
+
+impl Setting {
+    /// What is stored; empty where the default counts.
+    fn stored(&self) -> String {
+        self.row.as_ref().map_or_else(String::new, |row| plain(row.get("value").unwrap_or(&Value::Null)))
+    }
+
+    /// What is in effect.
+    fn effective(&self) -> String {
+        let stored = self.stored();
+        let default = self.entry.map_or("", |entry| entry.default);
+        if stored.is_empty() { default.to_owned() } else { stored }
+    }
+
+    fn is_secret(&self) -> bool {
+        self.entry.is_some_and(|entry| entry.secret)
+    }
+
+    /// What is said below it: what its default is, and that there is something secret.
+    fn hint(&self, visit: &Visit<'_>) -> String {
+        let words = visit.words;
+        if self.is_secret() {
+            let is_set = self
+                .row
+                .as_ref()
+                .is_some_and(|row| row.get("value").is_some_and(|value| *value != json!("")));
+            return words.page(if is_set { "secret_is_set" } else { "secret_is_not_set" }).to_owned();
+        }
+        let Some(entry) = self.entry else { return String::new() };
+        let told = format!("{} {}", words.page("default_is"), in_words(entry.form, entry.default, words));
+        // a switch shows what it is
+        let is_plain = matches!(entry.form, Form::Flag) && self.effective() == entry.default;
+        if is_plain {
+            return String::new();
+        }
+        if self.effective() == entry.default { told } else { format!("{} {told}", words.page("is_changed")) }
+    }
+
+    /// What is wrong with what is stored.
+    fn wrong(&self, visit: &Visit<'_>) -> String {
+        let is_wrong =
+            self.row.as_ref().is_some_and(|row| row.get("hasConfigurationError") == Some(&json!(true)));
+        let is_wrong = is_wrong || (self.row.is_none() && self.entry.is_some_and(|entry| entry.is_wrong("")));
+        if is_wrong { visit.words.page("setting_wrong").to_owned() } else { String::new() }
+    }
+}
+
+/// What kind of owner one is.
+async fn owner(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Option<Owner>, Problem> {
+    let text = |row: &Value, wire: &str| plain(row.get(wire).unwrap_or(&Value::Null));
+    match resource.name {
+        "Tenant" => Ok(Some(Owner::Tenant)),
+        "IdpInstance" => Ok(Owner::of_type(&text(row, "idpFactoryType"))),
+        _ => {
+            let Some(types) = directory::find("IdpType", false) else { return Ok(None) };
+            if visit.may(types.read).is_none() {
+                return Ok(None);
+            }
+            let row = read(visit, types, &text(row, "idpTypeId")).await?;
+            Ok(Owner::of_type(&text(&row, "factoryType")))
+        }
+    }
+}
+
+/// All settings of one, in the order of the catalogue, then those of its own by name.
+async fn settings(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    key: &str,
+    row: &Value,
+) -> Result<Vec<Setting>, Problem> {
+    let field = field_of(resource).ok_or_else(|| Problem::not_found("page of settings here"))?;
+    let op = visit.need(options().and_then(|options| options.list))?;
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!("{field} eq {}", json!(key));
+    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_owned())];
+    let listed = visit.perform(input).await?.json();
+    let mut stored: Vec<Value> = listed.as_array().cloned().unwrap_or_default();
+    let name = |row: &Value| plain(row.get("name").unwrap_or(&Value::Null));
+    let known = owner(visit, resource, row).await?;
+    let mut all: Vec<Setting> = known
+        .into_iter()
+        .flat_map(Owner::entries)
+        .map(|entry| {
+            let at = stored.iter().position(|row| name(row) == entry.name);
+            Setting {
+                name: entry.name.to_owned(),
+                entry: Some(entry),
+                row: at.map(|at| stored.swap_remove(at)),
+            }
+        })
+        .collect();
+    stored.sort_by_key(name);
+    all.extend(stored.into_iter().map(|row| Setting { name: name(&row), entry: None, row: Some(row) }));
+    Ok(all)
+}
+
+/// What went wrong with one of them.
+struct Wrong {
+    name: String,
+    detail: String,
+}
+
+/// Shows them.
+///
+/// # Errors
+/// The operations' own.
+pub async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let row = read(visit, resource, key).await?;
+    let all = settings(visit, resource, key, &row).await?;
+    page(visit, resource, (key, &row), &all, None)
+}
+
+fn page(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, row): (&str, &Value),
+    all: &[Setting],
+    wrong: Option<&Wrong>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let here = format!("{}/{}", visit.address(resource), encoded(key));
+    let can_change = options().is_some_and(|options| visit.may(options.patch).is_some());
+    let sections = SECTIONS.iter().map(|(title, begins)| (*title, Some(*begins)));
+    let place = |setting: &Setting| {
+        SECTIONS
+            .iter()
+            .find(|(_, begins)| begins.iter().any(|begin| setting.name.starts_with(begin)))
+            .map(|(title, _)| *title)
+    };
+    let told: Vec<Value> = std::iter::once(("section_general", None))
+        .chain(sections)
+        .filter_map(|(title, begins)| {
+            let own = all.iter().filter(|setting| place(setting) == begins.map(|_| title));
+            let fields: Vec<Map<String, Value>> =
+                own.flat_map(|setting| told(visit, setting, wrong, can_change)).collect();
+            (!fields.is_empty()).then(
+                || json!({ "title": words.page(title), "about": "", "fields": fields, "is_readonly": false }),
+            )
+        })
+        .collect();
+    let base: Map<String, Value> = all
+        .iter()
+        .filter(|setting| !setting.is_secret())
+        .map(|setting| (setting.name.clone(), json!(setting.effective())))
+        .collect();
+    let tokens: Map<String, Value> = all
+        .iter()
+        .filter_map(|setting| {
+            Some((setting.name.clone(), setting.row.as_ref()?.get("concurrencyToken")?.clone()))
+        })
+        .collect();
+    let title = title_of(resource, row);
+    let heading = format!("{}: {title}", words.page("settings"));
+    let errors: Vec<Value> = wrong
+        .iter()
+        .map(|wrong| json!({ "text": format!("{}: {}", words.option(&wrong.name), wrong.detail), "href": format!("#f-{}", wrong.name) }))
+        .collect();
+    let bar = can_change.then(|| {
+        json!({ "save": words.page("save"), "cancel": { "href": format!("{here}/settings"), "label": words.page("discard") }, "review": false })
+    });
+    let page = FormPage {
+        back: json!({ "href": here, "label": title }),
+        heading,
+        sub: words.page("settings_about").into(),
+        icon: Some("sliders-horizontal"),
+        errors,
+        sections: told,
+        hidden: vec![
+            json!({ "name": "base", "value": Value::Object(base).to_string() }),
+            json!({ "name": "tokens", "value": Value::Object(tokens).to_string() }),
+        ],
+        bar,
+        read_only_note: (if can_change { "" } else { words.page("read_only") }).into(),
+        ..FormPage::default()
+    };
+    page.show(visit, if wrong.is_some() { 400 } else { 200 })
+}
+
+/// One of them as templates take it: what was typed, where a form was refused, else what is in effect.
+fn told(
+    visit: &Visit<'_>,
+    setting: &Setting,
+    wrong: Option<&Wrong>,
+    can_change: bool,
+) -> Vec<Map<String, Value>> {
+    let typed = wrong.and_then(|_| changed(visit, setting)).filter(|_| !setting.is_secret());
+    let value = typed.unwrap_or_else(|| setting.effective());
+    let mut fields = controls(&setting.name, setting.entry, &value, visit.words);
+    let own = wrong.filter(|wrong| wrong.name == setting.name).map(|wrong| wrong.detail.clone());
+    if let Some(first) = fields.first_mut() {
+        first.insert("hint".to_owned(), json!(setting.hint(visit)));
+        first.insert("error".to_owned(), json!(own.unwrap_or_else(|| setting.wrong(visit))));
+    }
+    for field in fields.iter_mut().filter(|_| !can_change) {
+        let shown = match setting.entry.filter(|entry| !entry.secret) {
+            Some(entry) => in_words(entry.form, &value, visit.words),
+            None if setting.entry.is_none() => value.clone(),
+            None => String::new(),
+        };
+        field.extend([("control".to_owned(), json!("shown")), ("shown".to_owned(), json!(shown))]);
+    }
+    fields
+}
+
+/// What a form kept of what was there when it was opened, by names of settings.
+fn kept(visit: &Visit<'_>, field: &str) -> Map<String, Value> {
+    serde_json::from_str(one(&visit.form, field).unwrap_or("{}")).unwrap_or_default()
+}
+
+/// What a form sets one to, where that is not what the form was opened with.
+fn changed(visit: &Visit<'_>, setting: &Setting) -> Option<String> {
+    let text = sent(&setting.name, setting.entry, &visit.form)?;
+    let is_same = !setting.is_secret() && kept(visit, "base").get(&setting.name) == Some(&json!(text));
+    (!is_same).then_some(text)
+}
+
+/// Saves those that were changed, all or none.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn save(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let row = read(visit, resource, key).await?;
+    let all = settings(visit, resource, key, &row).await?;
+    let tokens = kept(visit, "tokens");
+    let changed: Vec<(&Setting, String)> =
+        all.iter().filter_map(|setting| Some((setting, changed(visit, setting)?))).collect();
+    let here = format!("{}/{}/settings", visit.address(resource), encoded(key));
+    if changed.is_empty() {
+        return Ok(done(&here, "unchanged"));
+    }
+    if changed.iter().any(|(setting, _)| setting.is_secret()) {
+        visit.fresh()?;
+    }
+    let inputs: Result<Vec<Input>, Problem> = changed
+        .iter()
+        .map(|(setting, text)| input(visit, resource, (key, &tokens), (setting, text)))
+        .collect();
+    match visit.perform_together(inputs?).await {
+        Ok(outputs) => Ok(saved(visit, &here, &changed, &outputs)),
+        Err((at, problem)) if is_of_form(&problem) => {
+            let Some((setting, _)) = changed.get(at) else { return Err(problem) };
+            let wrong = Wrong { name: setting.name.clone(), detail: detail(visit, setting, &problem) };
+            page(visit, resource, (key, &row), &all, Some(&wrong))
+        }
+        Err((_, problem)) => Err(problem),
+    }
+}
+
+/// The operation that sets one: it makes a row where there is none.
+fn input(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, tokens): (&str, &Map<String, Value>),
+    (setting, text): (&Setting, &str),
+) -> Result<Input, Problem> {
+    let options = options().ok_or_else(nothing_here)?;
+    let Some(row) = &setting.row else {
+        let mut input = Input::of(visit.need(options.create)?, Vec::new());
+        input.body =
+            Some(json!({ "name": setting.name, "value": text, field_of(resource).unwrap_or_default(): key }));
+        return Ok(input);
+    };
+    let id = plain(row.get("id").unwrap_or(&Value::Null));
+    let mut input = Input::of(visit.need(options.patch)?, vec![id]);
+    input.body = Some(json!({ "value": text, "concurrencyToken": tokens.get(&setting.name) }));
+    Ok(input)
+}
+
+/// What was refused, or what somebody else set it to meanwhile.
+fn detail(visit: &Visit<'_>, setting: &Setting, problem: &Problem) -> String {
+    if problem.kind != ProblemKind::ConcurrencyConflict {
+        return problem.errors.as_slice().first().map_or(&problem.detail, |error| &error.detail).clone();
+    }
+    let words = visit.words;
+    let now = match setting.entry {
+        _ if setting.is_secret() => String::new(),
+        Some(entry) => in_words(entry.form, &setting.effective(), words),
+        None => setting.effective(),
+    };
+    format!("{} {now}", words.page("setting_changed_meanwhile"))
+}
+
+/// Goes on to what was saved. To set it as it was is offered, unless a secret was changed.
+fn saved(
+    visit: &Visit<'_>,
+    here: &str,
+    changed: &[(&Setting, String)],
+    outputs: &[Output],
+) -> Response<AnswerBody> {
+    if changed.iter().any(|(setting, _)| setting.is_secret() || setting.row.is_none()) {
+        return done(here, "saved");
+    }
+    let now: Map<String, Value> =
+        changed.iter().map(|(setting, text)| (setting.name.clone(), json!(text))).collect();
+    let tokens = changed.iter().zip(outputs).filter_map(|((setting, _), output)| {
+        Some((setting.name.clone(), output.json().get("concurrencyToken")?.clone()))
+    });
+    let tokens = Value::Object(tokens.collect()).to_string();
+    let hidden = [("base".to_owned(), Value::Object(now).to_string()), ("tokens".to_owned(), tokens)];
+    let were = changed.iter().map(|(setting, _)| (setting.name.clone(), setting.effective()));
+    visit.done(here, "saved", &Undo::of(visit, here.to_owned(), were.chain(hidden).collect()))
+}

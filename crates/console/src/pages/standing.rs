@@ -1,0 +1,101 @@
+//! How something stands, in a card: a user's passkeys and what is in the way of living without a password, and whether an
+//! identity provider works.
+
+use chancery_resource::Problem;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use crate::{
+    directory::operation,
+    fields::plain,
+    parts::{Card, Line},
+    visit::Visit,
+};
+
+fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
+    Line { tone, text: text.into(), sub: sub.into(), href: href.map(str::to_owned), ..Line::default() }
+}
+
+/// A user's passkeys: how many of those that are needed there are, and what is in the way.
+///
+/// # Errors
+/// The operation's own.
+pub async fn passkeys(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Option<Card>, Problem> {
+    let Some(op) = visit.may(operation("GetUserOverview")) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let words = visit.words;
+    let readiness = &told["readiness"];
+    let reasons = readiness["blockingReasons"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut lines: Vec<Line> = reasons
+        .iter()
+        .map(|reason| {
+            let reason = plain(reason);
+            line("warn", words.page(&format!("blocks_{reason}")), "", None)
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push(line("good", words.page("blocks_Ready"), "", None));
+    }
+    let count = |member: &str| readiness[member].as_i64().unwrap_or_default();
+    let about = format!(
+        "{} / {} {}",
+        count("usableCredentialCount"),
+        count("requiredCredentialCount"),
+        words.resources("PasskeyCredential")
+    );
+    let tone = if reasons.is_empty() { "good" } else { "" };
+    Ok(Some(Card {
+        title: words.page("without_password").into(),
+        kind: "checks",
+        tone,
+        about,
+        lines,
+        more: Some(
+            json!({ "href": format!("{here}/owned/PasskeyCredential"), "label": words.resources("PasskeyCredential") }),
+        ),
+        ..Card::default()
+    }))
+}
+
+/// Whether people can sign in at an identity provider.
+///
+/// # Errors
+/// The operation's own.
+pub async fn provider(
+    visit: &Visit<'_>,
+    (key, here, row): (&str, &str, &Value),
+) -> Result<Option<Card>, Problem> {
+    let Some(op) = visit.may(operation("GetIdpInstanceHealth")) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let words = visit.words;
+    let is_set = told["hasConfigurationError"] != json!(true);
+    let is_active = row.get("isActive") == Some(&json!(true));
+    let settings = format!("{here}/settings");
+    let lines = vec![
+        line(
+            tone(is_active),
+            words.page(if is_active { "provider_active" } else { "provider_inactive" }),
+            "",
+            None,
+        ),
+        line(
+            tone(is_set),
+            words.page(if is_set { "provider_set" } else { "provider_not_set" }),
+            "",
+            Some(settings.as_str()).filter(|_| !is_set),
+        ),
+    ];
+    let is_operational = told["isOperational"] == json!(true);
+    let title = words.page(if is_operational { "provider_works" } else { "provider_broken" });
+    Ok(Some(Card {
+        title: title.into(),
+        kind: "checks",
+        tone: tone(is_operational),
+        lines,
+        ..Card::default()
+    }))
+}
+
+const fn tone(is_good: bool) -> &'static str {
+    if is_good { "good" } else { "bad" }
+}

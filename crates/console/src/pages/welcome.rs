@@ -1,0 +1,275 @@
+//! The wizard after the first start: one step after another, each of which can be skipped. Nothing is kept of how far
+//! somebody came: the data tell.
+
+use chancery_resource::{Permit, Problem};
+use chancery_signin::{own_user, platform_user};
+use chancery_store::{Mode, Tx};
+use chancery_userstore::password::mail_state;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{
+    form::{errors, is_of_form},
+    steps::{Step, steps},
+};
+use crate::{
+    directory::{self, operation},
+    fields::{asked, plain},
+    parts::{Card, FormPage, Line},
+    visit::{Visit, done, nothing_here, one},
+};
+
+/// This page.
+pub const HERE: &str = "/console/welcome";
+
+/// The questions about a second administrator: the field, its control, and whether it must be filled.
+const SECOND: [(&str, &str, bool); 5] = [
+    ("firstName", "text", false),
+    ("lastName", "text", false),
+    ("emailAddress", "email", true),
+    ("loginName", "text", true),
+    ("password", "secret", true),
+];
+
+/// Shows the step that the address names, or the first that is open.
+///
+/// # Errors
+/// The operations' own; only who may do all administers here.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    page(visit, None).await
+}
+
+/// Takes the step.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    may(visit)?;
+    match one(&visit.form, "step") {
+        Some("mail") => {
+            try_mail(visit).await?;
+            Ok(done(&format!("{HERE}?step=mail"), "mailed"))
+        }
+        _ => match second(visit).await {
+            Ok(()) => Ok(done(&format!("{HERE}?step=app"), "created")),
+            Err(problem) if is_of_form(&problem) => page(visit, Some(&problem)).await,
+            Err(problem) => Err(problem),
+        },
+    }
+}
+
+fn may(visit: &Visit<'_>) -> Result<(), Problem> {
+    if visit.visitor.has(Permit::SystemAdmin) {
+        return Ok(());
+    }
+    Err(visit.missing_role(Permit::SystemAdmin))
+}
+
+async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<AnswerBody>, Problem> {
+    may(visit)?;
+    let all = steps(visit).await?;
+    let name = if problem.is_some() { Some("second") } else { visit.parameter("step") };
+    let named = |name: &str| all.iter().position(|step| step.name == name);
+    let at = name.and_then(named).or_else(|| all.iter().position(|step| !step.is_done));
+    let Some((at, step)) = at.and_then(|at| Some((at, all.get(at)?))) else {
+        // nothing is open
+        return Ok(crate::render::see_other("/console"));
+    };
+    let words = visit.words;
+    let next =
+        all.get(at + 1).map_or_else(|| "/console".to_owned(), |next| format!("{HERE}?step={}", next.name));
+    let skip = words.page(if step.is_done { "go_on" } else { "skip_step" });
+    let act = |label: &str, href: &str, is_main: bool| json!({ "label": label, "icon": null, "href": href, "is_main": is_main, "is_dangerous": false });
+    let has_form = step.name == "second" && !step.is_done;
+    let mut acts = Vec::new();
+    if !has_form && !step.href.starts_with(HERE) {
+        acts.push(act(words.page(&format!("step_{}_act", step.name)), &step.href, !step.is_done));
+    }
+    if !has_form {
+        acts.push(act(skip, &next, step.is_done || step.name == "address"));
+    }
+    let form = FormPage {
+        back: json!({ "href": "/console", "label": words.page("overview") }),
+        heading: words.page(&format!("step_{}", step.name)).into(),
+        sub: words.page(&format!("step_{}_about", step.name)).into(),
+        acts,
+        errors: errors(visit, problem),
+        sections: if has_form { vec![questions(visit, problem)] } else { Vec::new() },
+        hidden: vec![json!({ "name": "step", "value": step.name })],
+        aside: vec![progress(visit, &all, step.name)],
+        middle: about(visit, step).await?.into_iter().collect(),
+        bar: has_form.then(|| {
+            json!({ "save": words.page("create"), "cancel": { "href": next, "label": skip }, "review": false })
+        }),
+        is_new: has_form,
+        ..FormPage::default()
+    };
+    form.show(visit, super::form::status_of(problem))
+}
+
+/// All steps, and which of them are done.
+fn progress(visit: &Visit<'_>, all: &[Step], current: &str) -> Card {
+    let words = visit.words;
+    let you = Line { tone: "good", text: words.page("step_you").into(), ..Line::default() };
+    let lines = all.iter().map(|step| Line {
+        tone: if step.is_done { "good" } else { "" },
+        icon: (step.name == current && !step.is_done).then_some("arrow-right"),
+        text: words.page(&format!("step_{}", step.name)).into(),
+        href: Some(format!("{HERE}?step={}", step.name)),
+        ..Line::default()
+    });
+    Card {
+        title: words.page("next_steps").into(),
+        kind: "checks",
+        lines: std::iter::once(you).chain(lines).collect(),
+        ..Card::default()
+    }
+}
+
+/// What a step is about, as it is now.
+async fn about(visit: &Visit<'_>, step: &Step) -> Result<Option<Card>, Problem> {
+    let words = visit.words;
+    match step.name {
+        "address" => {
+            let url = &visit.app.token_service.public_url;
+            let told = words.page(if step.is_done { "address_good" } else { "address_plain" });
+            let line = Line {
+                tone: if step.is_done { "good" } else { "warn" },
+                text: url.clone(),
+                sub: told.into(),
+                ..Line::default()
+            };
+            Ok(Some(Card {
+                title: words.page("step_address").into(),
+                kind: "checks",
+                lines: vec![line],
+                ..Card::default()
+            }))
+        }
+        "mail" => mail(visit, step.is_done).await,
+        // its form is below, until it is done
+        "second" if !step.is_done => Ok(None),
+        _ => Ok(Some(Card {
+            title: words.page(&format!("step_{}", step.name)).into(),
+            kind: "checks",
+            lines: vec![way(visit, step)],
+            ..Card::default()
+        })),
+    }
+}
+
+/// Where a step is taken, or that it was.
+fn way(visit: &Visit<'_>, step: &Step) -> Line {
+    let words = visit.words;
+    if step.is_done {
+        return Line { tone: "good", text: words.page("step_done").into(), ..Line::default() };
+    }
+    let text = words.page(&format!("step_{}_act", step.name)).into();
+    Line { text, href: Some(step.href.clone()), ..Line::default() }
+}
+
+/// How the mails of the store are doing, in the mail server's own words, and one to try it.
+async fn mail(visit: &Visit<'_>, is_set: bool) -> Result<Option<Card>, Problem> {
+    let (words, Some(store)) = (visit.words, &visit.visitor.store) else { return Ok(None) };
+    let number = store.scope.number;
+    let looking = move |tx: &mut Tx<'_>| mail_state(tx, number);
+    let state = visit.app.store.run("MailState", Mode::Quick, None, looking).await?;
+    let line = |tone: &'static str, key: &str, sub: String| Line {
+        tone,
+        text: words.page(key).into(),
+        sub,
+        ..Line::default()
+    };
+    let mut lines = Vec::new();
+    match state.last_error {
+        Some(told) => lines.push(line("bad", "mail_refused", told)),
+        None if state.is_waiting => lines.push(line("warn", "mail_waiting", String::new())),
+        None if !is_set => lines.push(line("warn", "mail_not_set", String::new())),
+        None => lines.push(line("good", "mail_nothing_waits", String::new())),
+    }
+    if is_set && own_id(visit).await?.is_some() {
+        let act = json!({
+            "action": HERE, "label": words.page("mail_try"), "fields": [{ "name": "step", "value": "mail" }],
+        });
+        lines.push(Line { act: Some(act), ..line("", "mail_try_text", visit.visitor.login.clone()) });
+    }
+    let (title, about) = (words.page("mail_title").into(), words.page("mail_about").into());
+    Ok(Some(Card { title, kind: "checks", about, lines, ..Card::default() }))
+}
+
+/// The person's id in the store that is shown, if the person is a user of it.
+async fn own_id(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
+    let (person, instance) = (visit.visitor.session.person, visit.visitor.session.instance);
+    let looking = move |tx: &mut Tx<'_>| own_user(tx, person, instance);
+    let user = visit.app.store.run("OwnUser", Mode::Quick, None, looking).await?;
+    let is_here = |store: &str| visit.store.as_deref() == Some(store);
+    Ok(user.filter(|user| is_here(&user.store)).map(|user| user.id.to_string()))
+}
+
+/// Sends the person a mail: a link that sets a password, which nobody needs to follow.
+async fn try_mail(visit: &Visit<'_>) -> Result<(), Problem> {
+    let op = visit.need(operation("SendPasswordResetEmail"))?;
+    let id = own_id(visit).await?.ok_or_else(|| Problem::not_found("user of yours in this store"))?;
+    visit.perform(Input::of(op, vec![id])).await.map(|_| ())
+}
+
+fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
+    let words = visit.words;
+    let fields: Vec<Map<String, Value>> = SECOND
+        .iter()
+        .map(|(name, control, is_required)| {
+            let mut field = asked(name, &words.field(name), control);
+            let typed = one(&visit.form, name).filter(|_| *control != "secret").unwrap_or_default();
+            field.insert("value".to_owned(), json!(typed));
+            field.insert("required".to_owned(), json!(is_required));
+            field.insert("is_wide".to_owned(), json!(false));
+            field.insert("error".to_owned(), json!(super::form::error_at(problem, name)));
+            if *name == "password" {
+                field.insert("hint".to_owned(), json!(words.page("second_password_hint")));
+            }
+            field
+        })
+        .collect();
+    json!({ "title": "", "about": words.page("second_about"), "fields": fields, "is_readonly": false })
+}
+
+/// Makes the second administrator: a user with a first password, and the role. Where it breaks off between two of these,
+/// the user is there, and the role is given on the page of administrators.
+async fn second(visit: &Visit<'_>) -> Result<(), Problem> {
+    let op = |name: &str| visit.need(operation(name));
+    let assign = directory::find("RoleAssignment", false).and_then(|resource| resource.create);
+    let (create, initial) = (op("CreateUser")?, op("SetInitialPassword")?);
+    let (synchronize, assign) = (op("SynchronizeAllUsers")?, visit.need(assign)?);
+    visit.fresh()?;
+    let typed = |name: &str| one(&visit.form, name).map(str::trim).filter(|text| !text.is_empty());
+    let body: Map<String, Value> = SECOND
+        .iter()
+        .filter(|(_, control, _)| *control != "secret")
+        .filter_map(|(name, ..)| Some(((*name).to_owned(), json!(typed(name)?))))
+        .collect();
+    let mut input = Input::of(create, Vec::new());
+    input.body = Some(Value::Object(body));
+    let user = visit.perform(input).await?.json();
+    let user = user.get("id").map_or_else(String::new, plain);
+    let mut input = Input::of(initial, vec![user.clone()]);
+    input.body = Some(json!({ "password": one(&visit.form, "password").unwrap_or_default() }));
+    if let Err(problem) = visit.perform(input).await {
+        // nobody is left who has no password, nor in a quarantine, which would keep the name
+        if let Some(erase) = visit.may(operation("EraseUser")) {
+            visit.perform(Input::of(erase, vec![user])).await?;
+        }
+        return Err(problem);
+    }
+    visit.perform(Input::of(synchronize, Vec::new())).await?;
+    let (store, id) = (visit.visitor.store.as_ref().map(|store| store.scope.id), Uuid::try_parse(&user));
+    let (Some(store), Ok(id)) = (store, id) else { return Err(nothing_here()) };
+    let looking = move |tx: &mut Tx<'_>| platform_user(tx, store, id);
+    let person = visit.app.store.run("PlatformUser", Mode::Quick, None, looking).await?;
+    let person = person.ok_or_else(|| Problem::not_found("platform user of this user"))?;
+    let mut input = Input::of(assign, Vec::new());
+    input.body =
+        Some(json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" }));
+    visit.perform(input).await.map(|_| ())
+}

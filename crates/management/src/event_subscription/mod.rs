@@ -1,0 +1,81 @@
+//! Where events of the configuration and of sign-ins are sent.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::Value;
+use chancery_resource::{
+    Call, Op, Parent, Problem, ProposedRow, Reach, Shape, Sql, Tx, Unique, Violation, added, standard,
+};
+use chancery_webhook::{
+    DELIVERIES, EventDelivery, EventSubscription, NAMED_EVENTS, SUBSCRIPTIONS, event_subscription_operations,
+    keep_places, prepare,
+};
+use uuid::Uuid;
+
+use crate::{
+    subscription::resolve::{conflict, resolve_subscription},
+    tenant::TENANT,
+};
+
+/// The shape of event subscriptions.
+pub static EVENT_SUBSCRIPTION: Shape = Shape::of::<EventSubscription>(
+    "EventSubscription",
+    "event_subscription",
+    Reach::Tenant(EventSubscription::SUBSCRIPTION_ID.field(), EventSubscription::APPLY_TO_TENANT_ID.field()),
+)
+.read_from(SUBSCRIPTIONS[0])
+.belonging(&[Parent::new(EventSubscription::APPLY_TO_TENANT_ID, &TENANT)])
+.unique(&[Unique::new("event_subscription__id", &[EventSubscription::ID.field()])])
+.validate_rows(check)
+.after_write(keep_places)
+.named_events(NAMED_EVENTS);
+
+/// The shape of what came of their deliveries.
+static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>(
+    "EventDelivery",
+    DELIVERIES[0],
+    Reach::Of(EventDelivery::EVENT_SUBSCRIPTION_ID.field(), &EVENT_SUBSCRIPTION),
+)
+.belonging(&[Parent::new(EventDelivery::EVENT_SUBSCRIPTION_ID, &EVENT_SUBSCRIPTION)]);
+
+/// The most of a subscription.
+const MOST: usize = 100;
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let targets = [(EventSubscription::APPLY_TO_TENANT_ID.field(), "tenant")];
+    let own = EventSubscription::SUBSCRIPTION_ID;
+    let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?;
+    violations.extend(prepare(call, rows)?);
+    let new = || rows.iter().enumerate().filter(|(_, row)| row.was.is_none());
+    let owners: HashSet<Uuid> = new().filter_map(|(_, row)| own.field().id(row.values)).collect();
+    let mut sql =
+        Sql::new("SELECT subscription_id, count(*) FROM event_subscription WHERE subscription_id IN ");
+    sql.add_list(owners.iter().copied().map(Value::Id));
+    sql.add(" GROUP BY subscription_id");
+    let mut counts: HashMap<Uuid, usize> = HashMap::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        counts.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(MOST));
+        Ok(())
+    })?;
+    for (index, row) in new() {
+        let Some(owner) = own.field().id(row.values) else { continue };
+        let count = counts.entry(owner).or_default();
+        *count += 1;
+        if *count > MOST {
+            violations.push(conflict(index, own, "has 100 event subscriptions already, which is the most"));
+        }
+    }
+    Ok(violations)
+}
+
+/// The operations on event subscriptions.
+pub static OPERATIONS: [Op; 9] = added(standard!(
+    "EventSubscription",
+    "/EventSubscription",
+    TenantAdmin,
+    TenantAdmin,
+    &EVENT_SUBSCRIPTION
+));
+/// Those beyond the standard pattern.
+pub static MORE: [Op; 5] =
+    event_subscription_operations!("/EventSubscription", TenantAdmin, &EVENT_SUBSCRIPTION, &EVENT_DELIVERY);

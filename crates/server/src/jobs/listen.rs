@@ -1,0 +1,42 @@
+//! Tells those who wait here for events how far their trails have come, whichever process places them.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_record::Value;
+use chancery_resource::{LIST, Sql};
+use chancery_store::{Class, Error, Mode};
+use chancery_web::App;
+
+use super::Job;
+
+/// The rest between two looks, while somebody waits.
+const REST: Duration = Duration::from_millis(100);
+
+/// Tells who waits.
+pub fn job(app: &Arc<App>) -> Job {
+    let app = Arc::clone(app);
+    Job::new("listening", REST, move || {
+        let app = Arc::clone(&app);
+        async move { tell(&app).await.map_err(|error| error.to_string()) }
+    })
+}
+
+async fn tell(app: &App) -> Result<(), Error> {
+    let store = app.store.with(Class::Background);
+    for trails in app.context.tails.wanted().chunks(LIST) {
+        let mut sql = Sql::new("SELECT trail, placed FROM event_trail WHERE trail IN ");
+        sql.add_list(trails.iter().copied().map(Value::Int));
+        let read = store.run("ReadTrails", Mode::Quick, None, move |tx| {
+            let mut found = Vec::new();
+            tx.query(&sql.text, &sql.parameters, |row| {
+                found.push((row.int(0)?, row.int(1)?));
+                Ok(())
+            })?;
+            Ok::<_, Error>(found)
+        });
+        for (trail, placed) in read.await? {
+            app.context.tails.tell(trail, placed);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Gives committed events their positions. A number is taken before the commit, so a reader who goes on from the highest
+//! that it saw would miss what commits later. A position is given afterwards, by one process at a time: whoever sees one sees
+//! all below it, and there is no hole.
+
+use std::time::Duration;
+
+use chancery_record::Value;
+use chancery_resource::{LIST, Sql};
+use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, StateTable, Store, Tx, Write};
+use tokio::time::{Instant, sleep};
+
+use super::Job;
+
+/// The metrics of events.
+pub static FIGURES: [Figure; 2] = [
+    Figure {
+        name: "outbox_events",
+        help: "Events that have a position and are kept",
+        unit: FigureUnit::Count,
+        source: FigureSource::Query(
+            "SELECT coalesce(CAST(sum(placed - pruned) AS BIGINT), 0) FROM event_trail",
+        ),
+    },
+    Figure {
+        name: "events_unplaced",
+        help: "Events that have no position yet",
+        unit: FigureUnit::Count,
+        source: FigureSource::Rows("1", "event_pending"),
+    },
+];
+
+/// The rest while nothing waits.
+const REST: Duration = Duration::from_millis(100);
+/// The rest while there is work.
+const SHORT_REST: Duration = Duration::from_millis(20);
+/// How long a run goes on while there is work.
+const RUN: Duration = Duration::from_secs(10);
+/// Events placed in one transaction, so that others do not wait.
+const PIECE: usize = 1000;
+/// Transactions for one trail before the next has its turn.
+const PIECES: usize = 64;
+
+/// Gives positions to what was committed.
+pub fn job(store: &Store) -> Job {
+    let store = store.with(Class::Background);
+    let work = move || {
+        let store = store.clone();
+        async move {
+            let began = Instant::now();
+            while place_pending(&store).await.map_err(|error| error.to_string())? > 0 && began.elapsed() < RUN
+            {
+                sleep(SHORT_REST).await;
+            }
+            Ok(())
+        }
+    };
+    Job::new("placing", REST, work).exclusive()
+}
+
+/// Gives positions to what was committed before the call, unless there was very much. Returns the number of events placed.
+///
+/// # Errors
+/// The store's.
+pub async fn place_pending(store: &Store) -> Result<u64, Error> {
+    let (mut placed, mut last) = (0, i64::MIN);
+    while let Some(trail) = next_trail(store, last).await? {
+        last = trail;
+        placed += place_trail(store, trail).await?;
+    }
+    Ok(placed)
+}
+
+/// The next trail in which something waits.
+async fn next_trail(store: &Store, last: i64) -> Result<Option<i64>, Error> {
+    let next = store.run("FindUnplaced", Mode::Quick, None, move |tx| {
+        let text = "SELECT min(trail) FROM (SELECT min(trail) AS trail FROM event_pending WHERE trail > ?1 \
+             UNION ALL SELECT min(store) FROM audit_pending WHERE store > ?1) waiting";
+        tx.one(text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
+    });
+    Ok(next.await?.flatten())
+}
+
+async fn place_trail(store: &Store, trail: i64) -> Result<u64, Error> {
+    let mut placed = 0;
+    for _ in 0..PIECES {
+        // read in a transaction of its own: within a write, every event that is committed meanwhile would be a conflict
+        let waiting = store.run("ReadUnplaced", Mode::Long, None, move |tx| Waiting::read(tx, trail)).await?;
+        let count = waiting.events.len();
+        if count == 0 {
+            break;
+        }
+        let place = move |tx: &mut Tx<'_>| waiting.place(tx, trail);
+        // where another process was quicker, what waits is read again
+        if store.run("PlaceEvents", Mode::Write, None, place).await? {
+            placed += count as u64;
+            if count < PIECE {
+                break;
+            }
+        }
+    }
+    Ok(placed)
+}
+
+/// Events of a trail that wait, in the order of their numbers, and how far the trail had come when they were read.
+struct Waiting {
+    placed: i64,
+    /// The numbers of events, and the stores of their audit entries.
+    events: Vec<(i64, Option<i64>)>,
+}
+
+const PLACED: &str = "SELECT placed FROM event_trail WHERE trail = ?1";
+const WAITING: &str = "SELECT event, tree FROM (SELECT event, tree FROM event_pending WHERE trail = ?1 \
+    UNION ALL SELECT entry, store FROM audit_pending WHERE store = ?1) waiting ORDER BY event LIMIT";
+
+impl Waiting {
+    fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
+        let placed = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?.unwrap_or(0);
+        let mut events = Vec::new();
+        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(trail)], |row| {
+            events.push((row.int(0)?, if row.is_null(1)? { None } else { Some(row.int(1)?) }));
+            Ok(())
+        })?;
+        Ok(Self { placed, events })
+    }
+
+    /// Gives the events their positions, if the trail is still where it was read. Of two that do it at the same time, one
+    /// changes no row.
+    fn place(&self, tx: &mut Tx<'_>, trail: i64) -> Result<bool, Error> {
+        let now = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?;
+        if now.unwrap_or(0) != self.placed {
+            return Ok(false);
+        }
+        if now.is_none() {
+            begin_trail(tx, trail)?;
+        }
+        let count = i64::try_from(self.events.len()).unwrap_or(i64::MAX);
+        let advance =
+            StateTable::EventTrail.update("SET placed = placed + ?1 WHERE trail = ?2 AND placed = ?3");
+        tx.queue_one(&advance, vec![Value::Int(count), Value::Int(trail), Value::Int(self.placed)])?;
+        let places = (self.placed + 1..).zip(&self.events);
+        let places =
+            places.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
+        insert(tx, (StateTable::EventPlace, "(trail, position, event)"), &places.collect::<Vec<_>>())?;
+        self.add_leaves(tx, tree_of(trail))?;
+        for chunk in self.events.chunks(LIST) {
+            let numbers = || chunk.iter().map(|(event, _)| Value::Int(*event));
+            forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), trail, numbers())?;
+            forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), trail, numbers())?;
+        }
+        Ok(true)
+    }
+
+    /// Gives the audit entries behind the events their positions in the tree.
+    fn add_leaves(&self, tx: &mut Tx<'_>, tree: i64) -> Result<(), Error> {
+        let entries: Vec<i64> =
+            self.events.iter().filter(|(_, of)| *of == Some(tree)).map(|(event, _)| *event).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let leaves =
+            tx.one("SELECT leaves FROM event_trail WHERE trail = ?1", &[Value::Int(tree)], |row| row.int(0))?;
+        if leaves.is_none() {
+            begin_trail(tx, tree)?;
+        }
+        let leaves = leaves.unwrap_or(0);
+        let advance =
+            StateTable::EventTrail.update("SET leaves = leaves + ?1 WHERE trail = ?2 AND leaves = ?3");
+        let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+        tx.queue_one(&advance, vec![Value::Int(count), Value::Int(tree), Value::Int(leaves)])?;
+        let rows = (leaves..).zip(entries);
+        let rows = rows.map(|(at, entry)| vec![Value::Int(tree), Value::Int(at), Value::Int(entry)]);
+        insert(tx, (StateTable::AuditLeaf, "(store, position, entry)"), &rows.collect::<Vec<_>>())
+    }
+}
+
+/// The tree of a trail's audit entries: sign-ins are audited with the configuration.
+const fn tree_of(trail: i64) -> i64 {
+    if trail < 0 { 0 } else { trail }
+}
+
+fn begin_trail(tx: &mut Tx<'_>, trail: i64) -> Result<(), Error> {
+    let text = "(trail, placed, pruned, leaves) VALUES (?1, 0, 0, 0) ON CONFLICT DO NOTHING";
+    tx.queue(&StateTable::EventTrail.insert(text), vec![Value::Int(trail)])
+}
+
+/// Deletes from one of the tables of what waits.
+fn forget(
+    tx: &mut Tx<'_>,
+    delete: impl Fn(&str) -> Write,
+    (of, event): (&str, &str),
+    trail: i64,
+    numbers: impl Iterator<Item = Value>,
+) -> Result<(), Error> {
+    let mut sql = Sql::new(format!("WHERE {of} = ")).bind(trail).push(&format!(" AND {event} IN "));
+    sql.add_list(numbers);
+    tx.queue(&delete(&sql.text), sql.parameters)
+}
+
+/// Inserts rows, many in a statement. A few lengths of statements serve any number of rows.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    (table, columns): (StateTable, &str),
+    rows: &[Vec<Value>],
+) -> Result<(), Error> {
+    let mut left = rows;
+    for length in [LIST, 64, 8, 1] {
+        while let Some((now, later)) = left.split_at_checked(length) {
+            let mut sql = Sql::new(format!("{columns} VALUES "));
+            for (index, row) in now.iter().enumerate() {
+                for (column, value) in row.iter().enumerate() {
+                    sql.add(match (index, column) {
+                        (0, 0) => "(",
+                        (_, 0) => "), (",
+                        _ => ", ",
+                    });
+                    sql.add_bound(value.clone());
+                }
+            }
+            sql.add(")");
+            tx.queue(&table.insert(&sql.text), sql.parameters)?;
+            left = later;
+        }
+    }
+    Ok(())
+}

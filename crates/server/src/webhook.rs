@@ -1,0 +1,51 @@
+//! Sends events to receivers, within the networks that the operator allows.
+
+use std::{net::Ipv4Addr, sync::Arc, time::Instant};
+
+use chancery_fetch::{Failure, Limits, Networks, Policy, PostBody, deliver};
+use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
+
+/// The bounds of a delivery: of the answer nothing is needed.
+const LIMITS: Limits = Limits { bytes: 4 << 10, seconds: 15 };
+/// The longest rest that a receiver can ask for, in seconds.
+const LONGEST_REST: i64 = 3_600;
+/// The media type of an event (CloudEvents 1.0, HTTP binding, section 3.2).
+const EVENT: &str = "application/cloudevents+json";
+
+/// What sends events: https to the public internet and to these networks; http to this machine, if they hold it.
+pub fn sender(networks: Networks) -> SendWebhook {
+    let plain_loopback = networks.holds(Ipv4Addr::LOCALHOST.into());
+    let policy = Arc::new(Policy { networks, plain_loopback, ..Policy::default() });
+    Arc::new(move |request| {
+        let policy = Arc::clone(&policy);
+        Box::pin(async move { send(request, &policy).await })
+    })
+}
+
+async fn send(request: WebhookRequest, policy: &Policy) -> WebhookOutcome {
+    let body = PostBody { headers: request.headers, ..PostBody::of(EVENT, request.body) };
+    let began = Instant::now();
+    let answered = deliver(&request.url, body, LIMITS, policy).await;
+    let duration = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+    match answered {
+        Ok((status, retry_after)) => {
+            let retry_after = retry_after.filter(|_| matches!(status, 429 | 503));
+            let retry_after = retry_after.map(|seconds| seconds.clamp(0, LONGEST_REST));
+            WebhookOutcome { status: Some(status), retry_after, failure: None, duration }
+        }
+        Err(failure) => {
+            WebhookOutcome { failure: Some(reason(failure)), duration, ..WebhookOutcome::default() }
+        }
+    }
+}
+
+/// Why a receiver was not reached, for an administrator.
+fn reason(failure: Failure) -> String {
+    match failure {
+        Failure::Address => {
+            "the receiver is not on the public internet: CHANCERY_EVENT_NETWORKS names networks to allow"
+                .to_owned()
+        }
+        other => other.to_string().replace("the host", "the receiver"),
+    }
+}

@@ -1,0 +1,138 @@
+//! A receiver of webhooks on this machine: it keeps what it got, and answers as a test says.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+/// A request that a receiver got.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The request line and the headers, in lower case names.
+    pub head: String,
+    /// The body.
+    pub body: serde_json::Value,
+    /// The body as it came.
+    pub text: String,
+}
+
+impl Received {
+    /// A header.
+    pub fn header(&self, name: &str) -> &str {
+        let of = |line: &'_ str| -> bool {
+            line.split_once(": ").is_some_and(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
+        let line = self.head.lines().find(|line| of(line)).unwrap_or_default();
+        line.split_once(": ").map_or("", |(_, value)| value)
+    }
+
+    /// The type of the event.
+    pub fn kind(&self) -> &str {
+        self.body["type"].as_str().unwrap_or_default()
+    }
+
+    /// What the event is about.
+    pub fn subject(&self) -> &str {
+        self.body["subject"].as_str().unwrap_or_default()
+    }
+}
+
+type Answers = Arc<Mutex<String>>;
+type Judge = Arc<Mutex<Option<Box<dyn Fn(&Received) -> Option<String> + Send>>>>;
+
+/// A receiver of webhooks.
+pub struct Receiver {
+    /// Where it is.
+    pub url: String,
+    got: watch::Receiver<Vec<Received>>,
+    answers: Answers,
+    judge: Judge,
+}
+
+impl Receiver {
+    /// Starts a receiver that answers 200.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without it")]
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let url = format!("http://{}/hook", listener.local_addr().expect("it has an address"));
+        let (told, got) = watch::channel(Vec::new());
+        let answers: Answers = Arc::new(Mutex::new("200 OK".to_owned()));
+        let judge: Judge = Arc::default();
+        let (all, judging) = (Arc::clone(&answers), Arc::clone(&judge));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (told, answers, judge) = (told.clone(), Arc::clone(&all), Arc::clone(&judging));
+                tokio::spawn(async move { serve(stream, &told, &answers, &judge).await });
+            }
+        });
+        Self { url, got, answers, judge }
+    }
+
+    /// Answers so from now on: a status line, and perhaps headers.
+    pub fn answer(&self, status: &str) {
+        status.clone_into(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Answers what this says to a request; as ever where it says nothing.
+    pub fn judge(&self, judge: impl Fn(&Received) -> Option<String> + Send + 'static) {
+        *self.judge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(judge));
+    }
+
+    /// What it got so far.
+    pub fn got(&self) -> Vec<Received> {
+        self.got.borrow().clone()
+    }
+
+    /// Waits until it got so much that this holds.
+    pub async fn until(&mut self, holds: impl Fn(&[Received]) -> bool) -> Vec<Received> {
+        let wait = self.got.wait_for(|got| holds(got));
+        let is_there = matches!(tokio::time::timeout(Duration::from_secs(30), wait).await, Ok(Ok(_)));
+        let got = self.got();
+        assert!(is_there, "the receiver got {:?} alone", got.iter().map(Received::kind).collect::<Vec<_>>());
+        got
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    told: &watch::Sender<Vec<Received>>,
+    answers: &Answers,
+    judge: &Judge,
+) -> Option<()> {
+    let mut read = Vec::new();
+    let (head, length) = loop {
+        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&read[..end]).replace("\r\n", "\n");
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            break (head, end + 4 + length.unwrap_or(0_usize));
+        }
+        if stream.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    };
+    while read.len() < length {
+        if stream.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let text = read.split(|byte| *byte == b'\n').next_back().map(<[u8]>::to_vec).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let received = Received { head, body: serde_json::from_str(&text).unwrap_or_default(), text };
+    let judged =
+        judge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|judge| judge(&received));
+    let status = judged.unwrap_or_else(|| answers.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    told.send_modify(|got| got.push(received));
+    if status == "nothing" {
+        std::future::pending::<()>().await;
+    }
+    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
+    stream.write_all(answer.as_bytes()).await.ok()
+}

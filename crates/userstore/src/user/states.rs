@@ -1,0 +1,151 @@
+//! The state of many users at once, all or none.
+
+use std::collections::HashSet;
+
+use chancery_record::{
+    FieldError, FieldErrors, Form, Json, OPEN, Others, Record as _, Timestamp, Token, Value, pointer,
+    read_draft, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Body, Call, Custom, JsonForm, MAX_BATCH, Method as M, Op, Permit::UserStore,
+    Problem, ProblemKind, Reply, StoredRow, Tx, load_keys, write_all,
+};
+use serde_json::json;
+
+use super::{USER, UserForUpdate};
+use crate::UserId;
+
+record! {
+    /// What is to change of the state of one of many users.
+    pub struct UserStateElement {
+        /// The user.
+        id: UserId = OPEN,
+        /// Whether the user may sign in at all.
+        is_user_active: Option<bool> = OPEN,
+        /// Whether the user is locked. False also zeroes the counters and ends a temporary lock.
+        is_user_locked: Option<bool> = OPEN,
+        /// Until when the user is locked.
+        locked_until: Option<Timestamp> = OPEN,
+        /// The user's concurrency token; when it is given, it must be the current one.
+        concurrency_token: Option<Token> = OPEN.stored_as("expected_token"),
+    }
+}
+
+static STATES: JsonForm = JsonForm { name: "UserStates", schema: states_schema };
+
+fn states_schema() -> serde_json::Value {
+    let may = |kind: &str, about: &str| json!({ "type": [kind, "null"], "description": about });
+    let token = json!({
+        "type": ["string", "null"], "maxLength": Token::RULE.max, "examples": [Token::RULE.example],
+        "pattern": r"^[^\x00-\x1f\x7f]*$",
+        "description": "The user's concurrency token; when it is given, it must be the current one.",
+    });
+    let until = json!({
+        "type": ["string", "null"], "format": "date-time", "description": "Until when the user is locked.",
+    });
+    json!({
+        "type": "array", "maxItems": MAX_BATCH, "description": "What is to change of the state of users: each once.",
+        "items": {
+            "type": "object", "required": ["id"], "minProperties": 2, "additionalProperties": false,
+            "properties": {
+                "id": { "type": "string", "format": "uuid", "description": "The user." },
+                "isUserActive": may("boolean", "Whether the user may sign in at all."),
+                "isUserLocked": may(
+                    "boolean",
+                    "Whether the user is locked. False also zeroes the counters and ends a temporary lock.",
+                ),
+                "lockedUntil": until,
+                "concurrencyToken": token,
+            },
+        },
+    })
+}
+
+/// The operation on the state of many users.
+pub static STATES_OPERATIONS: &[Op] = &[Op::new(
+    "SetUserStateBatch",
+    M::Post,
+    "/administration/User/state/batch",
+    UserStore,
+    &USER,
+    A::Custom(Custom::writing(set_states).taking(Body::Json(&STATES)).replying(Reply::Many).in_batch()),
+    "Activates, deactivates, locks or unlocks many users, all or none.",
+)
+.added()];
+
+fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let wanted = read(call.request.body()?)?;
+    let keys: Vec<Value> = wanted.iter().map(|one| Value::Id(one.id.0)).collect();
+    let mut found = load_keys(&call.context, tx, &USER, None, &keys)?;
+    let rows = wanted.iter().map(|one| found.remove(&one.id.0.to_string()));
+    let rows: Vec<Option<StoredRow>> = rows.collect();
+    let unknown = rows.iter().enumerate().filter(|(_, row)| row.is_none());
+    refuse(unknown.map(|(at, _)| at), ProblemKind::NotFound, ("id", "names no User"))?;
+    let pairs: Vec<(UserStateElement, UserForUpdate)> = wanted
+        .into_iter()
+        .zip(rows.into_iter().flatten())
+        .map(|(one, row)| Ok((one, UserForUpdate::new(row)?)))
+        .collect::<Result<_, Problem>>()?;
+    let is_stale = |(one, found): &(UserStateElement, UserForUpdate)| {
+        one.concurrency_token.as_ref().is_some_and(|token| *token != found.user.concurrency_token)
+    };
+    let stale = pairs.iter().enumerate().filter(|(_, pair)| is_stale(pair));
+    refuse(stale.map(|(at, _)| at), ProblemKind::ConcurrencyConflict, ("concurrencyToken", "is stale"))?;
+    let mut done = Vec::with_capacity(pairs.len());
+    for (one, mut found) in pairs {
+        let wanted = (one.is_user_active, one.is_user_locked, one.locked_until);
+        let telling = found.set(&call.context, wanted)?;
+        done.push(found.save(&call.context, tx, telling)?);
+    }
+    if !call.request.minimal {
+        write_all(call, tx, &USER, &done)?;
+    }
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// The elements of the body.
+fn read(body: &Json) -> Result<Vec<UserStateElement>, Problem> {
+    let Json::Array(elements) = body else {
+        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
+    };
+    if elements.len() > MAX_BATCH {
+        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    let (mut all, mut seen, mut errors) = (Vec::new(), HashSet::new(), FieldErrors::default());
+    for (number, element) in elements.iter().enumerate() {
+        let base = format!("/{number}");
+        let fields = UserStateElement::FIELDS;
+        let draft = match read_draft(fields, Others::Named(&[]), Form::Create, element, &base) {
+            Ok(draft) => draft,
+            Err(wrong) => {
+                errors.absorb(wrong);
+                continue;
+            }
+        };
+        let one = UserStateElement::from_values(draft.to_new(fields))?;
+        if (one.is_user_active, one.is_user_locked, one.locked_until) == (None, None, None) {
+            errors.note(|| FieldError::new(&base, "needs isUserActive, isUserLocked or lockedUntil"));
+        }
+        if !seen.insert(one.id.0) {
+            errors.note(|| FieldError::new(pointer(&base, "id"), "is in this batch twice"));
+        }
+        all.push(one);
+    }
+    if errors.all() == 0 { Ok(all) } else { Err(Problem::wrong(errors)) }
+}
+
+/// Refuses these elements, if there are any.
+fn refuse(
+    elements: impl Iterator<Item = usize>,
+    kind: ProblemKind,
+    (member, what): (&str, &str),
+) -> Result<(), Problem> {
+    let mut errors = FieldErrors::default();
+    elements.for_each(|at| errors.note(|| FieldError::new(format!("/{at}/{member}"), what)));
+    if errors.all() == 0 {
+        return Ok(());
+    }
+    let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.all());
+    Err(Problem { errors, ..Problem::new(kind, detail) })
+}

@@ -1,0 +1,119 @@
+//! How this process is, for people: what its probes and metrics say, and how its background jobs stand.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use chancery_record::Timestamp;
+use chancery_store::Health;
+
+use crate::{
+    app::{App, now},
+    connections::Stage,
+};
+
+/// How a background job stands on this process.
+#[derive(Clone, Debug)]
+pub struct JobState {
+    /// The job's name.
+    pub name: &'static str,
+    /// The rest before each run.
+    pub rest: Duration,
+    /// When it last succeeded here.
+    pub succeeded_on: Option<Timestamp>,
+    /// When and why it failed, where that was after its last success.
+    pub failed: Option<(Timestamp, String)>,
+    /// Whether another process does it.
+    pub is_elsewhere: bool,
+}
+
+/// The jobs of this process.
+#[derive(Debug, Default)]
+pub struct Jobs(Mutex<BTreeMap<&'static str, JobState>>);
+
+impl Jobs {
+    fn change(&self, name: &'static str, change: impl FnOnce(&mut JobState)) {
+        let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh =
+            JobState { name, rest: Duration::ZERO, succeeded_on: None, failed: None, is_elsewhere: false };
+        change(jobs.entry(name).or_insert(fresh));
+    }
+
+    fn all(&self) -> Vec<JobState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}
+
+/// How this process is.
+#[derive(Debug)]
+pub struct HealthReport {
+    /// Why it is not ready, by the word of the probe; `None`: it is.
+    pub reason: Option<&'static str>,
+    /// The background jobs, by name.
+    pub jobs: Vec<JobState>,
+    /// The figures that are known, by name; times in milliseconds since 1970.
+    pub figures: BTreeMap<&'static str, i64>,
+}
+
+impl App {
+    /// Why no requests should be sent here, with a sentence about it; `None`: it is ready. From memory: a probe must not
+    /// hang where the database does.
+    pub fn unready(&self) -> Option<(&'static str, &'static str)> {
+        let health = self.store.health();
+        let detail = match health {
+            _ if self.connections.stage() != Stage::Open => {
+                return Some(("draining", "The server stops. Send requests to another one."));
+            }
+            Health::Ready => return None,
+            Health::ReadOnly => "The storage takes no writes.",
+            Health::Clock => "The database's clock is more than 30 seconds away from this server's.",
+            Health::Unavailable => "The storage does not answer.",
+        };
+        Some((health.name(), detail))
+    }
+
+    /// Says that a background job runs on this process.
+    pub fn expect_job(&self, job: &'static str, rest: Duration) {
+        self.jobs.change(job, |state| state.rest = rest);
+    }
+
+    /// Records that a background job succeeded.
+    pub fn note_job(&self, job: &'static str) {
+        self.metrics.note_job(job);
+        self.jobs.change(job, |state| {
+            state.succeeded_on = Some(now());
+            state.failed = None;
+            state.is_elsewhere = false;
+        });
+    }
+
+    /// Records that a background job failed.
+    pub fn note_job_failure(&self, job: &'static str, why: &str) {
+        self.jobs.change(job, |state| state.failed = Some((now(), why.to_owned())));
+    }
+
+    /// Records that another process does a background job.
+    pub fn note_job_elsewhere(&self, job: &'static str) {
+        self.jobs.change(job, |state| {
+            state.is_elsewhere = true;
+            state.failed = None;
+        });
+    }
+
+    /// How this process is. Figures that cannot be read are missing.
+    pub async fn health(&self) -> HealthReport {
+        self.metrics.figures.read(&self.store).await;
+        let mut figures = self.metrics.figures.values();
+        let store = self.store.figures();
+        let known = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        figures.extend([
+            ("store_waiting", i64::try_from(store.waiting).unwrap_or(i64::MAX)),
+            ("log_dropped", known((self.dropped_lines)())),
+            ("connections", i64::try_from(self.connections.count()).unwrap_or(i64::MAX)),
+        ]);
+        let reason = self.unready().map(|(reason, _)| reason);
+        HealthReport { reason, jobs: self.jobs.all(), figures }
+    }
+}

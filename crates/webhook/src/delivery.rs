@@ -1,0 +1,52 @@
+//! What came of deliveries, as a list.
+
+use chancery_record::{KEY, SHOWN, ShortText, Timestamp, record};
+use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
+use uuid::Uuid;
+
+record! {
+    /// What came of a delivery: of a try, or of several events that were delivered one after another at the first try.
+    pub struct EventDelivery {
+        /// Its number.
+        id: i64 = KEY,
+        /// The subscription.
+        event_subscription_id: Uuid = SHOWN.stored_as("subscription_id"),
+        /// The id of the event; of several, of the last.
+        event: ShortText = SHOWN.like("1795253400000001"),
+        /// Its type.
+        r#type: ShortText = SHOWN.stored_as("kind").named("type").like("platform.userstore.user.created"),
+        /// How many events were delivered; 0 where it failed.
+        count: i64 = SHOWN,
+        /// Which try it was, from 1.
+        number: i64 = SHOWN,
+        /// When.
+        tried_on: Timestamp = SHOWN,
+        /// The status of the receiver's answer.
+        status: Option<i64> = SHOWN,
+        /// Why it failed, never with what the receiver answered.
+        reason: Option<ShortText> = SHOWN,
+        /// How long it took, in ms; of several, the longest.
+        duration: i64 = SHOWN,
+    }
+}
+
+/// What is read of deliveries: those of the configuration, and those of user stores.
+pub const DELIVERIES: [&str; 2] = [
+    "(SELECT a.*, a.rid AS id, 0 AS last_entry FROM event_attempt a WHERE a.store IS NULL)",
+    "(SELECT a.*, a.rid AS id, 0 AS last_entry FROM event_attempt a WHERE a.store IS NOT NULL)",
+];
+
+/// Lists what came of a subscription's deliveries.
+///
+/// # Errors
+/// There is no such subscription; parameters that are malformed.
+pub fn list_deliveries(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let Some(parent) = call.request.op.shape.parents.first() else {
+        return Err(Problem::not_found("EventSubscription"));
+    };
+    let (_, id) = find_row(&call.context, tx, parent.shape, call.request.parameter(0))?;
+    list_where(call, tx, &|sql: &mut Sql| {
+        sql.add(" AND t.subscription_id = ");
+        sql.add_bound(id.clone());
+    })
+}

@@ -1,0 +1,90 @@
+//! Webhooks: where events are sent, and what came of it (`8-events.md`, section 5; Standard Webhooks 1.0).
+//!
+//! A subscription is a resource of a user store or of the configuration. How far each has come in a trail is a row; what
+//! could not be delivered, or waits behind that, is a row until it is delivered or given up. The job that sends is the
+//! server's.
+
+mod delivery;
+mod operations;
+mod schedule;
+mod signature;
+pub mod state;
+mod subscription;
+
+pub use delivery::{DELIVERIES, EventDelivery, list_deliveries};
+pub use operations::{REPLAY, REPLAYED, SKIP, TESTED, envelope, make_secret, replay, scope_of, skip, test};
+pub use schedule::{CIRCUIT, DISABLED_AFTER, PROBE_REST, TRIES, rest_after};
+pub use signature::{SECRET_LIFE, request};
+pub use subscription::{
+    EventHeaders, EventOrdering, EventStatus, EventSubscription, EventSubscriptionId, EventTypes,
+    NAMED_EVENTS, SUBSCRIPTIONS, keep_places, prepare, trails,
+};
+
+/// The operations on a subscription beyond the standard pattern: its path, who may call them, its shape, and that of its
+/// deliveries.
+#[macro_export]
+macro_rules! event_subscription_operations {
+    ($path:literal, $permit:ident, $shape:expr, $deliveries:expr) => {{
+        use chancery_resource::{Action as A, Body, Custom, Method as M, Op, Permit, Purpose, Reply};
+        const WHO: Permit = Permit::$permit;
+        const TEST: Custom =
+            Custom::working(Purpose::Elsewhere, $crate::test).replying(Reply::Json(&$crate::TESTED));
+        const REPLAY: Custom = Custom::writing($crate::replay)
+            .taking(Body::Json(&$crate::REPLAY))
+            .replying(Reply::Json(&$crate::REPLAYED));
+        const SKIP: Custom = Custom::writing($crate::skip).taking(Body::Form(&$crate::SKIP));
+        [
+            Op::new(
+                "TestEventSubscription",
+                M::Post,
+                concat!($path, "/{id}/test"),
+                WHO,
+                $shape,
+                A::Custom(TEST),
+                "Sends platform.event.test at once, and tells what came of it.",
+            )
+            .added(),
+            Op::new(
+                "CreateEventSubscriptionSecret",
+                M::Post,
+                concat!($path, "/{id}/secret"),
+                WHO,
+                $shape,
+                A::Custom(Custom::writing($crate::make_secret)),
+                "Makes a new secret, which only this answer shows. For 24 hours the former one signs, too.",
+            )
+            .added(),
+            Op::new(
+                "ReplayEventDeliveries",
+                M::Post,
+                concat!($path, "/{id}/replay"),
+                WHO,
+                $shape,
+                A::Custom(REPLAY),
+                "Sends events again, with the same ids, after what waits.",
+            )
+            .answering(202, Reply::Json(&$crate::REPLAYED))
+            .added(),
+            Op::new(
+                "SkipEventDeliveries",
+                M::Post,
+                concat!($path, "/{id}/skip"),
+                WHO,
+                $shape,
+                A::Custom(SKIP),
+                "Gives up what waits, and what comes before a cursor.",
+            )
+            .added(),
+            Op::new(
+                "GetEventDeliveries",
+                M::Get,
+                concat!($path, "/{eventSubscriptionId}/Delivery"),
+                WHO,
+                $deliveries,
+                A::Custom(Custom::listing($crate::list_deliveries)),
+                "Lists what came of deliveries in the last 7 days.",
+            )
+            .added(),
+        ]
+    }};
+}

@@ -1,0 +1,335 @@
+//! What is done to a subscription beside changing it: test it, make a new secret, replay, skip.
+
+use std::sync::Arc;
+
+use chancery_record::{Json, OPEN, ShortText, Timestamp, Value, parse_timestamp, record};
+use chancery_resource::{
+    Answer, AuditAction, BodyForm, Call, Context, EventCursor, JsonForm, Problem, Purpose, Scope, StateTable,
+    StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with,
+    feed::{Outgoing, Which, outgoing},
+    find_row, load, open_secret, update_unversioned,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    signature::{SECRET_LIFE, request},
+    state::{self, Attempt, Waiting},
+    subscription::{EventSubscription, TABLE, give_secret, store_of, trails},
+};
+
+/// What came of a test.
+pub static TESTED: JsonForm = JsonForm { name: "EventSubscriptionTest", schema: tested_schema };
+/// Which events are sent again.
+pub static REPLAY: JsonForm = JsonForm { name: "EventReplay", schema: replay_schema };
+/// How many are.
+pub static REPLAYED: JsonForm = JsonForm { name: "EventReplayed", schema: replayed_schema };
+/// How far is skipped.
+pub static SKIP: BodyForm = BodyForm::of::<EventSkip>("EventSkip");
+
+record! {
+    /// How far a subscription skips.
+    pub struct EventSkip {
+        /// A cursor of the feed: the subscription goes on behind it, and what waits from before it is given up.
+        after: ShortText = OPEN,
+    }
+}
+
+/// The type of what a test sends.
+const TEST: &str = "platform.event.test";
+/// The most events of one replay.
+const MOST: usize = 10_000;
+/// The most events that a replay names.
+const MOST_NAMED: usize = 1_000;
+
+/// The row that the path names.
+fn find(call: &Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
+    let shape = call.request.op.shape;
+    let (_, key) = find_row(&call.context, tx, shape, call.request.parameter(0))?;
+    load(&call.context, tx, shape, None, key)
+}
+
+/// A test that was sent.
+struct Sent {
+    id: String,
+    url: String,
+    outcome: WebhookOutcome,
+}
+
+/// Sends an event of a type of its own, and tells what came of it. One that is delivered lets the subscription be activated.
+///
+/// # Errors
+/// There is no such subscription.
+pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let row = find(call, tx)?;
+    let Some(sent) = call.result::<Sent>(0)? else {
+        let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
+        let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
+        let request = request(&call.context.app.master, &row, (&id, body), call.context.now)?;
+        let (send, url) = (Arc::clone(&call.context.app.send_webhook), request.url.clone());
+        let sending = async move { Sent { id, url, outcome: send(request).await } };
+        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, sending)));
+    };
+    let subscription = row.get(EventSubscription::ID)?.0;
+    let attempt = Attempt {
+        event: sent.id.clone(),
+        kind: TEST.to_owned(),
+        count: i64::from(sent.outcome.is_delivered()),
+        number: 1,
+        status: sent.outcome.status,
+        reason: sent.outcome.reason(),
+        duration: sent.outcome.duration,
+    };
+    state::note(tx, (store_of(&call.context), subscription), &[attempt], call.context.now)?;
+    // the address may have changed while the test was under way
+    if sent.outcome.is_delivered() && row.text(EventSubscription::URL) == Some(sent.url.as_str()) {
+        let mut values = row.values.clone();
+        EventSubscription::TESTED_URL.field().set(&mut values, sent.url.as_str().into());
+        update_unversioned(&call.context, tx, call.request.op.shape, &row, &values, AuditAction::Silent)?;
+    }
+    let told = json!({
+        "delivered": sent.outcome.is_delivered(),
+        "status": sent.outcome.status,
+        "durationMs": sent.outcome.duration,
+        "problem": sent.outcome.reason(),
+    });
+    call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// The envelope of what a subscription is told of itself.
+///
+/// # Errors
+/// The row is of another record.
+pub fn envelope(
+    context: &Context,
+    row: &StoredRow,
+    (id, kind): (&str, &str),
+    data: &serde_json::Value,
+) -> Result<String, Problem> {
+    let subject = row.get(EventSubscription::ID)?.0;
+    let source = match (&context.scope, row.get(EventSubscription::SUBSCRIPTION_ID)?) {
+        (Scope::Store(store), _) => format!("/userstore/{}", store.id),
+        (_, Some(subscription)) => format!("/management/{subscription}"),
+        (_, None) => "/management".to_owned(),
+    };
+    let mut time = Vec::new();
+    chancery_record::format_timestamp(context.now, &mut time);
+    let envelope = json!({
+        "specversion": "1.0", "id": id, "source": source, "type": kind, "subject": subject,
+        "time": String::from_utf8(time).unwrap_or_default(), "datacontenttype": "application/json", "data": data,
+    });
+    Ok(envelope.to_string())
+}
+
+/// Makes a new secret; for a day the former one signs, too.
+///
+/// # Errors
+/// There is no such subscription.
+pub fn make_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let row = find(call, tx)?;
+    let key = Value::Id(row.get(EventSubscription::ID)?.0);
+    let former = row.text(EventSubscription::SIGNING_SECRET).and_then(|text| {
+        let column = EventSubscription::SIGNING_SECRET.column();
+        open_secret(&call.context.app.master, TABLE, column, &key, text)
+    });
+    let mut values = row.values.clone();
+    EventSubscription::FORMER_SECRET.field().set(&mut values, former.into());
+    let until = Timestamp(call.context.now.0 + SECRET_LIFE);
+    EventSubscription::FORMER_UNTIL.set(&mut values, Some(until))?;
+    give_secret(&mut values);
+    let shape = call.request.op.shape;
+    advance(&call.context, tx, shape, &row, values.clone(), ("Modified", "secret-made"))?;
+    answer_with(call, tx, shape, &row.with(values))
+}
+
+/// Queues events again, with the same ids, after what waits.
+///
+/// # Errors
+/// There is no such subscription; a body that names no events, or too many.
+pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let row = find(call, tx)?;
+    let subscription = row.get(EventSubscription::ID)?.0;
+    let now = call.context.now;
+    let asked = Asked::read(call.request.body()?, &call.context)?;
+    let count = if matches!(asked, Asked::Dead) {
+        let text =
+            "SET dead_on = NULL, tries = 0, due_on = ?2 WHERE subscription_id = ?1 AND dead_on IS NOT NULL";
+        tx.execute(&StateTable::EventDelivery.update(text), &[Value::Id(subscription), now.0.into()])?
+    } else {
+        let events = asked.events(&call.context, tx, &row)?;
+        for event in &events {
+            state::keep(tx, subscription, &Waiting::of(event), now)?;
+        }
+        events.len() as u64
+    };
+    call.answer.bytes.extend_from_slice(json!({ "count": count }).to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// Which events are sent again.
+enum Asked {
+    Dead,
+    Numbers(Vec<i64>),
+    Cursors(EventCursor, EventCursor),
+    Times(i64, i64),
+}
+
+impl Asked {
+    fn read(body: &Json, context: &Context) -> Result<Self, Problem> {
+        let wrong = || {
+            Problem::invalid(
+                "Name what is sent again in one of these ways: ids; after and until, two cursors of one feed; from and to, \
+                 two times; or dead: true.",
+            )
+        };
+        let Json::Object(members) = body else { return Err(wrong()) };
+        let mut named: Vec<(&str, &Json)> =
+            members.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        named.sort_by_key(|(name, _)| *name);
+        let text = |json: &Json| if let Json::Text(text) = json { Ok(text.clone()) } else { Err(wrong()) };
+        match named.as_slice() {
+            [("dead", Json::Bool(true))] => Ok(Self::Dead),
+            [("ids", Json::Array(ids))] if (1..=MOST_NAMED).contains(&ids.len()) => {
+                let number = |id: &Json| text(id)?.parse().map_err(|_| wrong());
+                ids.iter().map(number).collect::<Result<_, _>>().map(Self::Numbers)
+            }
+            [("after", after), ("until", until)] => {
+                let cursor = |json: &Json| EventCursor::read(&context.app, &text(json)?).ok_or_else(wrong);
+                let (after, until) = (cursor(after)?, cursor(until)?);
+                if after.trail == until.trail { Ok(Self::Cursors(after, until)) } else { Err(wrong()) }
+            }
+            [("from", from), ("to", to)] => {
+                let moment = |json: &Json| {
+                    let moment = parse_timestamp(&text(json)?).ok_or_else(wrong)?;
+                    Ok::<_, Problem>(moment.0.saturating_mul(1000))
+                };
+                Ok(Self::Times(moment(from)?, moment(to)?))
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// The events that the subscription gets, of those that are still there.
+    fn events(&self, context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Vec<Outgoing>, Problem> {
+        let types = row.get(EventSubscription::TYPES)?.0;
+        let which = match self {
+            Self::Numbers(numbers) => Which::Numbers(numbers.clone()),
+            Self::Times(from, to) => Which::Times(*from, *to),
+            Self::Cursors(..) | Self::Dead => Which::All,
+        };
+        let scope = scope_of(context, row)?;
+        let within = Context::new(&context.app, scope, context.now, None, None);
+        let mut events = Vec::new();
+        for trail in trails(store_of(context), &types) {
+            let trail_state = TrailState::read(tx, trail)?;
+            let (mut cursor, last) = match self {
+                Self::Cursors(after, _) if after.trail != trail => continue,
+                Self::Cursors(after, until) => (*after, until.position),
+                _ => (state::oldest(tx, trail, &trail_state)?, trail_state.placed),
+            };
+            cursor.check(context, tx, &trail_state)?;
+            let last = last.min(trail_state.placed);
+            while cursor.position < last {
+                let (found, next) =
+                    outgoing(&within, tx, (cursor, &trail_state), (&types, &which, 1_000), &[])?;
+                events.extend(found.into_iter().filter(|event| event.at.position <= last));
+                if events.len() > MOST {
+                    return Err(Problem::invalid(format!(
+                        "That is more than {MOST} events: name fewer, and replay again."
+                    )));
+                }
+                cursor = next;
+            }
+        }
+        Ok(events)
+    }
+}
+
+/// What a subscription gets events of.
+///
+/// # Errors
+/// The row is of another record.
+pub fn scope_of(context: &Context, row: &StoredRow) -> Result<Scope, Problem> {
+    if let Scope::Store(_) = &context.scope {
+        return Ok(context.scope.clone());
+    }
+    let id = |id: Option<Uuid>| id.into_iter().collect::<Vec<_>>();
+    let tenants = id(row.get(EventSubscription::APPLY_TO_TENANT_ID)?);
+    let subscriptions =
+        if tenants.is_empty() { id(row.get(EventSubscription::SUBSCRIPTION_ID)?) } else { Vec::new() };
+    Ok(Scope::Parts {
+        customers: Vec::new(),
+        subscriptions,
+        tenants,
+        instances: Vec::new(),
+        assigned: Vec::new(),
+        writes: false,
+    })
+}
+
+/// Gives up what waits from before a cursor, and goes on behind it.
+///
+/// # Errors
+/// There is no such subscription; the cursor is of another feed, or before where the subscription is.
+pub fn skip(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let row = find(call, tx)?;
+    let subscription = row.get(EventSubscription::ID)?.0;
+    let types = row.get(EventSubscription::TYPES)?.0;
+    let foreign = || Problem::invalid("after is no cursor of the feed of these events.");
+    let Some(Json::Text(after)) = call.request.body()?.get("after") else { return Err(foreign()) };
+    let cursor = EventCursor::read(&call.context.app, after).ok_or_else(foreign)?;
+    if !trails(store_of(&call.context), &types).contains(&cursor.trail) {
+        return Err(foreign());
+    }
+    let trail_state = TrailState::read(tx, cursor.trail)?;
+    cursor.check(&call.context, tx, &trail_state)?;
+    let (place, _) = state::place(tx, subscription, cursor.trail)?;
+    if cursor.position > place.position {
+        state::advance(tx, subscription, place, cursor)?;
+    }
+    let text = "WHERE subscription_id = ?1 AND trail = ?2 AND position <= ?3 AND dead_on IS NULL";
+    let values = vec![Value::Id(subscription), cursor.trail.into(), cursor.position.into()];
+    tx.queue(&StateTable::EventDelivery.delete(text), values)?;
+    tx.flush()?;
+    let shape = call.request.op.shape;
+    let row = find(call, tx)?;
+    answer_with(call, tx, shape, &row)
+}
+
+fn tested_schema() -> serde_json::Value {
+    json!({
+        "type": "object", "description": "What came of a test.", "required": ["delivered", "status", "durationMs", "problem"],
+        "properties": {
+            "delivered": { "type": "boolean", "description": "Whether the receiver answered 2xx within 15 seconds." },
+            "status": { "type": ["integer", "null"], "description": "The status of its answer." },
+            "durationMs": { "type": "integer", "description": "How long it took." },
+            "problem": { "type": ["string", "null"], "description": "Why it was not delivered." },
+        },
+    })
+}
+
+fn replay_schema() -> serde_json::Value {
+    let cursor =
+        json!({ "type": "string", "minLength": 1, "maxLength": 512, "description": "A cursor of the feed." });
+    let moment =
+        json!({ "type": "string", "format": "date-time", "description": "A time, as events have it." });
+    let way = |members: serde_json::Value, required: &[&str]| json!({ "type": "object", "additionalProperties": false, "required": required, "properties": members });
+    json!({
+        "description": "What is sent again, in one of four ways.",
+        "oneOf": [
+            way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MOST_NAMED, "description": "The ids of events.",
+                "items": { "type": "string", "pattern": "^[0-9]{1,18}$" } } }), &["ids"]),
+            way(json!({ "after": cursor, "until": cursor }), &["after", "until"]),
+            way(json!({ "from": moment, "to": moment }), &["from", "to"]),
+            way(json!({ "dead": { "const": true, "description": "All that was given up." } }), &["dead"]),
+        ],
+    })
+}
+
+fn replayed_schema() -> serde_json::Value {
+    json!({
+        "type": "object", "description": "What is sent again.", "required": ["count"],
+        "properties": { "count": { "type": "integer", "description": "How many events." } },
+    })
+}

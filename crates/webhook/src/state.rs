@@ -1,0 +1,338 @@
+//! What is kept of deliveries beside the subscriptions: how far each reader has come, what waits, what came of tries.
+
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{EventCursor, LIST, Sql, StateTable, StoreError, TrailState, Tx, feed::Outgoing};
+use uuid::Uuid;
+
+/// The most deliveries of a subscription that wait: beyond them it reads on when there are fewer.
+pub const MOST_WAITING: i64 = 100_000;
+
+/// How deliveries of a subscription fare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Failures in a row.
+    pub failures: i64,
+    /// Since when nothing succeeded.
+    pub failing_since: Option<Timestamp>,
+    /// Until when the receiver is left alone.
+    pub paused_until: Timestamp,
+}
+
+/// A delivery that waits for its first or its next try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its row.
+    pub rid: i64,
+    /// The event's id.
+    pub event: String,
+    /// The event's type.
+    pub kind: String,
+    /// What the event is about.
+    pub subject: String,
+    /// The envelope.
+    pub body: String,
+    /// The tries so far.
+    pub tries: i64,
+    /// Where the event stands in its trail; position 0 where it stands nowhere.
+    pub at: EventCursor,
+}
+
+impl Waiting {
+    /// The delivery of an event that was not tried yet.
+    pub fn of(event: &Outgoing) -> Self {
+        Self {
+            rid: 0,
+            event: event.id.clone(),
+            kind: event.kind.clone(),
+            subject: event.subject.clone(),
+            body: event.body.clone(),
+            tries: 0,
+            at: event.at,
+        }
+    }
+}
+
+/// What came of a try, or of several events that were delivered at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The id of the event; of several, of the last.
+    pub event: String,
+    /// Its type.
+    pub kind: String,
+    /// How many events were delivered.
+    pub count: i64,
+    /// Which try it was, from 1.
+    pub number: i64,
+    /// The status of the answer.
+    pub status: Option<u16>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// How long it took, in ms; of several, the longest.
+    pub duration: i64,
+}
+
+/// Reads how deliveries of a subscription fare.
+///
+/// # Errors
+/// The store's.
+pub fn health(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Health, StoreError> {
+    let text =
+        "SELECT failures, failing_since, paused_until FROM event_subscriber WHERE subscription_id = ?1";
+    let read = tx.one(text, &[Value::Id(subscription)], |row| {
+        let failing_since = if row.is_null(1)? { None } else { Some(Timestamp(row.int(1)?)) };
+        Ok(Health { failures: row.int(0)?, failing_since, paused_until: Timestamp(row.int(2)?) })
+    })?;
+    Ok(read.unwrap_or(Health { failures: 0, failing_since: None, paused_until: Timestamp(0) }))
+}
+
+/// How many deliveries wait, at most [`MOST_WAITING`].
+///
+/// # Errors
+/// The store's.
+pub fn count_waiting(tx: &mut Tx<'_>, subscription: Uuid) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM event_delivery WHERE subscription_id = ?1 AND dead_on IS NULL LIMIT {MOST_WAITING}) w"
+    );
+    Ok(tx.one(&text, &[Value::Id(subscription)], |row| row.int(0))?.unwrap_or(0))
+}
+
+/// Deliveries that are due, the oldest first; of a subject the first alone, where its order is kept.
+///
+/// # Errors
+/// The store's.
+pub fn due(
+    tx: &mut Tx<'_>,
+    subscription: Uuid,
+    now: Timestamp,
+    (keeps_order, most): (bool, usize),
+) -> Result<Vec<Waiting>, StoreError> {
+    let first = if keeps_order {
+        " AND NOT EXISTS (SELECT 1 FROM event_delivery e WHERE e.subscription_id = d.subscription_id \
+          AND e.subject = d.subject AND e.rid < d.rid AND e.dead_on IS NULL)"
+    } else {
+        ""
+    };
+    let text = format!(
+        "SELECT d.rid, d.event, d.kind, d.subject, d.body, d.tries, d.trail, d.position FROM event_delivery d WHERE d.subscription_id = ?1 \
+         AND d.dead_on IS NULL AND d.due_on <= ?2{first} ORDER BY d.due_on, d.rid LIMIT {most}"
+    );
+    let mut due = Vec::new();
+    tx.query(&text, &[Value::Id(subscription), Value::Int(now.0)], |row| {
+        due.push(Waiting {
+            rid: row.int(0)?,
+            event: row.text(1)?.to_owned(),
+            kind: row.text(2)?.to_owned(),
+            subject: row.text(3)?.to_owned(),
+            body: row.text(4)?.to_owned(),
+            tries: row.int(5)?,
+            at: EventCursor { trail: row.int(6)?, position: row.int(7)?, event: 0 },
+        });
+        Ok(())
+    })?;
+    Ok(due)
+}
+
+/// Which of these subjects have deliveries that wait.
+///
+/// # Errors
+/// The store's.
+pub fn held_back(tx: &mut Tx<'_>, subscription: Uuid, subjects: &[&str]) -> Result<Vec<String>, StoreError> {
+    let mut held = Vec::new();
+    for chunk in subjects.chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT DISTINCT subject FROM event_delivery WHERE dead_on IS NULL AND subscription_id = ",
+        );
+        sql.add_bound(Value::Id(subscription));
+        sql.add(" AND subject IN ");
+        sql.add_list(chunk.iter().map(|subject| Value::from(*subject)));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            held.push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+    }
+    Ok(held)
+}
+
+/// Keeps a delivery until it is due.
+///
+/// # Errors
+/// The store's.
+pub fn keep(
+    tx: &mut Tx<'_>,
+    subscription: Uuid,
+    waiting: &Waiting,
+    due_on: Timestamp,
+) -> Result<(), StoreError> {
+    let text = "(subscription_id, event, kind, subject, body, due_on, tries, trail, position) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let values = vec![
+        Value::Id(subscription),
+        waiting.event.as_str().into(),
+        waiting.kind.as_str().into(),
+        waiting.subject.as_str().into(),
+        waiting.body.as_str().into(),
+        Value::Int(due_on.0),
+        Value::Int(waiting.tries),
+        Value::Int(waiting.at.trail),
+        Value::Int(waiting.at.position),
+    ];
+    tx.queue(&StateTable::EventDelivery.insert(text), values)
+}
+
+/// Puts off a delivery that was tried once more; `None` gives it up. One that was skipped meanwhile is gone.
+///
+/// # Errors
+/// The store's.
+pub fn put_off(
+    tx: &mut Tx<'_>,
+    rid: i64,
+    tries: i64,
+    due_on: Result<Timestamp, Timestamp>,
+) -> Result<(), StoreError> {
+    let (set, moment) = match due_on {
+        Ok(due_on) => ("SET tries = ?2, due_on = ?3 WHERE rid = ?1", due_on),
+        Err(dead_on) => ("SET tries = ?2, dead_on = ?3 WHERE rid = ?1", dead_on),
+    };
+    tx.queue(&StateTable::EventDelivery.update(set), vec![rid.into(), tries.into(), moment.0.into()])
+}
+
+/// Removes a delivery that was made.
+///
+/// # Errors
+/// The store's.
+pub fn remove(tx: &mut Tx<'_>, rid: i64) -> Result<(), StoreError> {
+    tx.queue(&StateTable::EventDelivery.delete("WHERE rid = ?1"), vec![rid.into()])
+}
+
+/// Notes what came of tries.
+///
+/// # Errors
+/// The store's.
+pub fn note(
+    tx: &mut Tx<'_>,
+    (store, subscription): (Option<i64>, Uuid),
+    attempts: &[Attempt],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let text = "(store, subscription_id, event, kind, count, number, tried_on, status, reason, duration) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    for attempt in attempts {
+        let values = vec![
+            store.into(),
+            Value::Id(subscription),
+            attempt.event.as_str().into(),
+            attempt.kind.as_str().into(),
+            attempt.count.into(),
+            attempt.number.into(),
+            now.0.into(),
+            attempt.status.map(i64::from).into(),
+            attempt.reason.clone().into(),
+            attempt.duration.into(),
+        ];
+        tx.queue(&StateTable::EventAttempt.insert(text), values)?;
+    }
+    Ok(())
+}
+
+/// Sets how deliveries fare now, and counts those that were made.
+///
+/// # Errors
+/// The store's.
+pub fn set_health(
+    tx: &mut Tx<'_>,
+    subscription: Uuid,
+    health: Health,
+    (delivered, failure): (i64, Option<&str>),
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let succeeded = (delivered > 0).then_some(now.0);
+    let failed = failure.map(|_| now.0);
+    let text = "(subscription_id, failures, failing_since, paused_until, delivered, last_success_on, last_failure_on, \
+        last_failure) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (subscription_id) DO UPDATE SET failures = ?2, \
+        failing_since = ?3, paused_until = ?4, delivered = event_subscriber.delivered + ?5, \
+        last_success_on = coalesce(?6, event_subscriber.last_success_on), \
+        last_failure_on = coalesce(?7, event_subscriber.last_failure_on), \
+        last_failure = coalesce(?8, event_subscriber.last_failure)";
+    let values = vec![
+        Value::Id(subscription),
+        health.failures.into(),
+        health.failing_since.map(|since| since.0).into(),
+        health.paused_until.0.into(),
+        delivered.into(),
+        succeeded.into(),
+        failed.into(),
+        failure.into(),
+    ];
+    tx.queue(&StateTable::EventSubscriber.insert(text), values)
+}
+
+/// Notes that a subscription was disabled.
+///
+/// # Errors
+/// The store's.
+pub fn note_disabled(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Result<(), StoreError> {
+    let text = "SET disabled_on = ?2 WHERE subscription_id = ?1";
+    tx.queue(&StateTable::EventSubscriber.update(text), vec![Value::Id(subscription), now.0.into()])
+}
+
+/// Where a reader is in a trail, and up to which number events happened before it began; before the first event where it has not
+/// begun.
+///
+/// # Errors
+/// The store's.
+pub fn place(tx: &mut Tx<'_>, subscription: Uuid, trail: i64) -> Result<(EventCursor, i64), StoreError> {
+    let text = "SELECT position, event, since FROM event_reader WHERE subscription_id = ?1 AND trail = ?2";
+    let read = tx.one(text, &[Value::Id(subscription), trail.into()], |row| {
+        Ok((EventCursor { trail, position: row.int(0)?, event: row.int(1)? }, row.int(2)?))
+    })?;
+    Ok(read.unwrap_or((EventCursor { trail, position: 0, event: 0 }, 0)))
+}
+
+/// Moves a reader on. Whoever moved it meanwhile, by a skip or in another process, wins: then the transaction fails.
+///
+/// # Errors
+/// The store's.
+pub fn advance(
+    tx: &mut Tx<'_>,
+    subscription: Uuid,
+    from: EventCursor,
+    to: EventCursor,
+) -> Result<(), StoreError> {
+    let text = "(subscription_id, trail, position, event) VALUES (?1, ?2, 0, 0) ON CONFLICT DO NOTHING";
+    tx.queue(&StateTable::EventReader.insert(text), vec![Value::Id(subscription), from.trail.into()])?;
+    let text = "SET position = ?3, event = ?4 WHERE subscription_id = ?1 AND trail = ?2 AND position = ?5";
+    let values = vec![
+        Value::Id(subscription),
+        from.trail.into(),
+        to.position.into(),
+        to.event.into(),
+        from.position.into(),
+    ];
+    tx.queue_one(&StateTable::EventReader.update(text), values)
+}
+
+/// The cursor behind the last pruned event of a trail: the oldest place from which one can read.
+///
+/// # Errors
+/// The store's.
+pub fn oldest(tx: &mut Tx<'_>, trail: i64, state: &TrailState) -> Result<EventCursor, StoreError> {
+    let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
+    let event = tx.one(text, &[trail.into(), state.pruned.into()], |row| row.int(0))?.unwrap_or(0);
+    Ok(EventCursor { trail, position: state.pruned, event })
+}
+
+/// Deletes what came of tries, and deliveries that were given up, before these moments; the number of rows of which there were
+/// most.
+///
+/// # Errors
+/// The store's.
+pub fn prune(tx: &mut Tx<'_>, (tried, dead): (Timestamp, Timestamp), piece: u64) -> Result<u64, StoreError> {
+    let attempts = StateTable::EventAttempt.delete(format_args!(
+        "WHERE rid IN (SELECT rid FROM event_attempt WHERE tried_on < ?1 ORDER BY tried_on LIMIT {piece})"
+    ));
+    let deliveries = StateTable::EventDelivery.delete(format_args!(
+        "WHERE rid IN (SELECT rid FROM event_delivery WHERE dead_on < ?1 LIMIT {piece})"
+    ));
+    let attempts = tx.execute(&attempts, &[tried.0.into()])?;
+    Ok(attempts.max(tx.execute(&deliveries, &[dead.0.into()])?))
+}

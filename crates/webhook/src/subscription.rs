@@ -1,0 +1,447 @@
+//! The resource: where events are sent.
+
+use chancery_record::{
+    DERIVED, DefaultValue, Email, FIXED, FieldType, HIDDEN, KEY, Kind, ListRule, Mismatch, Name, OPEN,
+    OptionValue, PairsRule, SHOWN, Sealing, ShortText, TextRule, Timestamp, Token, Value, WebAddress,
+    choice_types, id_types, list_of, list_value, pairs_of, pairs_value, record,
+};
+use chancery_resource::{
+    Call, Context, EventCursor, Problem, ProblemKind, ProposedRow, SIGN_INS, Scope, StateTable, StoreError,
+    Tx, Violation, open_secret,
+};
+use url::Url;
+use uuid::Uuid;
+
+use crate::signature::new_secret;
+
+/// The table of the resource.
+pub const TABLE: &str = "event_subscription";
+
+id_types! {
+    /// The id of an event subscription.
+    EventSubscriptionId
+}
+
+choice_types! {
+    /// How deliveries keep to the order of events.
+    EventOrdering {
+        /// Later events of a subject wait behind one that is tried again.
+        Subject,
+        /// None waits for another.
+        None,
+    }
+    /// How deliveries fare.
+    EventStatus {
+        /// Nothing is sent yet.
+        Pending,
+        /// Events are delivered.
+        Active,
+        /// Something could not be delivered, and is tried again.
+        Failing,
+        /// Nothing is sent any more: the receiver refused for good, or failed for five days.
+        Disabled,
+    }
+}
+
+/// A type of events, perhaps ending in an asterisk.
+static TYPE: TextRule = TextRule {
+    name: "EventType",
+    min: 1,
+    max: 200,
+    pattern: Some(r"^[a-z0-9.-]*\*?$"),
+    example: "platform.userstore.user.*",
+    shape: |text| {
+        let start = text.strip_suffix('*').unwrap_or(text);
+        let is_good = start
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte));
+        if is_good {
+            Ok(None)
+        } else {
+            Err("a type such as platform.userstore.user.created, or the beginning of one and *")
+        }
+    },
+    ..TextRule::PLAIN
+};
+
+/// The name of a header (RFC 9110, section 5.1).
+static HEADER_NAME: TextRule = TextRule {
+    name: "HeaderName",
+    min: 1,
+    max: 64,
+    pattern: Some(r"^[A-Za-z0-9_-]+$"),
+    example: "X-Api-Key",
+    shape: |text| {
+        let is_good = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        if is_good { Ok(None) } else { Err("letters, digits, dashes and underscores") }
+    },
+    ..TextRule::PLAIN
+};
+
+/// The value of a header: printable ASCII.
+static HEADER_VALUE: TextRule = TextRule {
+    name: "HeaderValue",
+    min: 1,
+    max: 500,
+    pattern: Some(r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"),
+    example: "a secret of the receiver",
+    shape: |text| {
+        let is_good = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim() == text;
+        if is_good { Ok(None) } else { Err("printable ASCII without white space at its ends") }
+    },
+    ..TextRule::PLAIN
+};
+
+static TYPES: ListRule = ListRule { item: &TYPE, most: 50 };
+static HEADERS: PairsRule = PairsRule { name: &HEADER_NAME, value: &HEADER_VALUE, most: 10 };
+
+/// Types of events; all where there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventTypes(pub Vec<String>);
+
+impl FieldType for EventTypes {
+    const KIND: Kind = Kind::Texts(&TYPES);
+    fn into_value(self) -> Value {
+        list_value(&self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        let Value::Text(text) = value else { return Err(Mismatch("")) };
+        list_of(&text).map(Self).ok_or(Mismatch(""))
+    }
+}
+
+/// Headers of requests by their names; a value that is not told is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventHeaders(pub Vec<(String, Option<String>)>);
+
+impl FieldType for EventHeaders {
+    const KIND: Kind = Kind::Pairs(&HEADERS);
+    fn into_value(self) -> Value {
+        pairs_value(&self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        let Value::Text(text) = value else { return Err(Mismatch("")) };
+        pairs_of(&text).map(Self).ok_or(Mismatch(""))
+    }
+}
+
+record! {
+    /// Where events are sent, each as a signed request (Standard Webhooks 1.0).
+    pub struct EventSubscription {
+        /// The subscription.
+        id: EventSubscriptionId = KEY,
+        /// Its name.
+        name: Name = OPEN,
+        /// Where events are sent: https, at port 443 or from 1024 on. The receiver must be on the public internet, or in a network that the operator allows.
+        url: WebAddress = OPEN.like("https://receiver.example.com/events"),
+        /// The types of events that are sent, which may end in an asterisk; all where there are none.
+        types: EventTypes = OPEN.or(DefaultValue::Text("[]")),
+        /// Whether events are sent. Activate it once a test has succeeded: it begins there.
+        is_active: bool = OPEN.or(DefaultValue::Bool(false)),
+        /// How deliveries fare.
+        status: EventStatus = DERIVED.or(DefaultValue::Text("Pending")),
+        /// How deliveries keep to the order of events.
+        ordering: EventOrdering = OPEN.or(DefaultValue::Text("Subject")),
+        /// Who is told when it is disabled.
+        contact: Option<Email> = OPEN,
+        /// Headers that every request has. Their values are answered as null, and null keeps the value that is there.
+        headers: EventHeaders = OPEN.or(DefaultValue::Text("{}")),
+        /// A cursor of the feed behind which it begins, in place of where it is activated.
+        start_after: Option<ShortText> = FIXED.unstored(),
+        /// What signs the requests. It is returned when it is made and never again.
+        secret: Option<ShortText> = SHOWN.unstored(),
+        /// The subscription of the platform whose events are sent; `Default` where that is the only one. A user store has none.
+        subscription_id: Option<Uuid> = FIXED,
+        /// The tenant whose events alone are sent.
+        apply_to_tenant_id: Option<Uuid> = FIXED,
+        /// How many events were delivered.
+        delivered: i64 = DERIVED.or(DefaultValue::Int(0)),
+        /// How many deliveries wait for another try, or behind one; 1,001 where there are more.
+        waiting: i64 = DERIVED.or(DefaultValue::Int(0)),
+        /// How many deliveries were given up, and can be replayed; 1,001 where there are more.
+        dead: i64 = DERIVED.or(DefaultValue::Int(0)),
+        /// When a delivery last succeeded.
+        last_success_on: Option<Timestamp> = DERIVED,
+        /// When a delivery last failed.
+        last_failure_on: Option<Timestamp> = DERIVED,
+        /// Why it failed.
+        last_failure: Option<ShortText> = DERIVED,
+        /// The headers with their values.
+        sealed_headers: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
+        /// What signs.
+        signing_secret: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
+        /// What signed before.
+        former_secret: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
+        /// Until when that signs, too.
+        former_until: Option<Timestamp> = HIDDEN,
+        /// The address that the last successful test went to.
+        tested_url: Option<WebAddress> = HIDDEN,
+        /// Where it begins.
+        begins_after: Option<ShortText> = HIDDEN,
+        /// Changes with every write to the subscription.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// What is read of subscriptions: the rows, and how their deliveries fare. The condition on the store follows.
+macro_rules! subscriptions {
+    ($condition:literal) => {
+        concat!(
+            "(SELECT s.*, CASE WHEN s.is_active THEN CASE WHEN coalesce(f.failures, 0) > 0 THEN 'Failing' ELSE 'Active' END \
+             WHEN f.disabled_on IS NULL THEN 'Pending' ELSE 'Disabled' END AS status, \
+             coalesce(f.delivered, 0) AS delivered, f.last_success_on, f.last_failure_on, f.last_failure, \
+             (SELECT count(*) FROM (SELECT 1 FROM event_delivery d WHERE d.subscription_id = s.id AND d.dead_on IS NULL \
+             LIMIT 1001) w) AS waiting, \
+             (SELECT count(*) FROM (SELECT 1 FROM event_delivery d WHERE d.subscription_id = s.id AND d.dead_on IS NOT NULL \
+             LIMIT 1001) w) AS dead \
+             FROM event_subscription s LEFT JOIN event_subscriber f ON f.subscription_id = s.id WHERE ",
+            $condition,
+            ")"
+        )
+    };
+}
+
+/// What is read of subscriptions: those of the configuration, and those of user stores.
+pub const SUBSCRIPTIONS: [&str; 2] =
+    [subscriptions!("s.store IS NULL"), subscriptions!("s.store IS NOT NULL")];
+
+/// The events of a subscription that are not named after it.
+pub const NAMED_EVENTS: &[(&str, &str)] = &[("disabled", "event.subscription-disabled")];
+
+/// Headers that are the server's own, or would change what a request is.
+const RESERVED: [&str; 14] = [
+    "accept",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+];
+
+/// The trails whose events a subscription of these types gets.
+pub fn trails(store: Option<i64>, types: &[String]) -> Vec<i64> {
+    if let Some(store) = store {
+        return vec![store];
+    }
+    let signs_in = |kind: &String| match kind.strip_suffix('*') {
+        Some(start) => start.starts_with(OF_SIGN_INS) || OF_SIGN_INS.starts_with(start),
+        None => kind.starts_with(OF_SIGN_INS),
+    };
+    let is_other = |kind: &String| !kind.starts_with(OF_SIGN_INS);
+    let mut trails = Vec::new();
+    if types.is_empty() || types.iter().any(is_other) {
+        trails.push(0);
+    }
+    if types.is_empty() || types.iter().any(signs_in) {
+        trails.push(SIGN_INS);
+    }
+    trails
+}
+
+/// What types of events in sign-ins begin with.
+const OF_SIGN_INS: &str = "platform.signin.";
+
+fn fault(row: usize, kind: ProblemKind, field: &'static chancery_record::Field, detail: &str) -> Violation {
+    Violation { row, kind, field, detail: detail.to_owned() }
+}
+
+/// Checks subscriptions, and makes what belongs to new ones: the secret, and where they begin.
+///
+/// # Errors
+/// The row is of another record.
+pub fn prepare(call: &Call, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
+    for (index, row) in rows.iter_mut().enumerate() {
+        let mut wrong = |kind, field: &'static chancery_record::Field, detail: &str| {
+            violations.push(fault(index, kind, field, detail));
+        };
+        let url = row.get(EventSubscription::URL)?;
+        if let Err(detail) = check_address(url.as_str()) {
+            wrong(ProblemKind::InvalidRequest, EventSubscription::URL.field(), detail);
+        }
+        if row.get(EventSubscription::IS_ACTIVE)? && row.get(EventSubscription::TESTED_URL)? != Some(url) {
+            let detail = "is for after a test: create or change the subscription with isActive false, call its test, \
+                then activate it";
+            wrong(ProblemKind::Conflict, EventSubscription::IS_ACTIVE.field(), detail);
+        }
+        if let Err(detail) = keep_headers(call, row)? {
+            wrong(ProblemKind::InvalidRequest, EventSubscription::HEADERS.field(), &detail);
+        }
+        tell_status(row)?;
+        let given = row.text(EventSubscription::START_AFTER).map(str::to_owned);
+        row.set(EventSubscription::START_AFTER, None)?;
+        if row.was.is_some() {
+            row.set(EventSubscription::SECRET, None)?;
+            continue;
+        }
+        if let Some(cursor) = given {
+            let types = row.get(EventSubscription::TYPES)?.0;
+            let trails = trails(store_of(&call.context), &types);
+            let read = EventCursor::read(&call.context.app, &cursor);
+            if read.is_some_and(|cursor| trails.contains(&cursor.trail)) {
+                row.set(EventSubscription::BEGINS_AFTER, ShortText::new(cursor).ok())?;
+            } else {
+                let detail = "is no cursor of the feed of these events: take next of an answer, or X-Event-Cursor of a list";
+                wrong(ProblemKind::InvalidRequest, EventSubscription::START_AFTER.field(), detail);
+            }
+        }
+        give_secret(row.values);
+    }
+    Ok(violations)
+}
+
+/// Tells in the answer how deliveries fare after a change: what is read says the same.
+fn tell_status(row: &mut ProposedRow<'_>) -> Result<(), Problem> {
+    let is_active = row.get(EventSubscription::IS_ACTIVE)?;
+    let was_active = row.was.is_some_and(|was| was.get(EventSubscription::IS_ACTIVE) == Ok(true));
+    if is_active != was_active {
+        let status = if is_active { EventStatus::Active } else { EventStatus::Pending };
+        row.set(EventSubscription::STATUS, status)?;
+    }
+    Ok(())
+}
+
+/// The user store that a context is in.
+pub const fn store_of(context: &Context) -> Option<i64> {
+    if let Scope::Store(store) = &context.scope { Some(store.number) } else { None }
+}
+
+/// Gives values a new secret, which the answer to this call shows.
+pub fn give_secret(values: &mut [Value]) {
+    let secret = new_secret();
+    EventSubscription::SIGNING_SECRET.field().set(values, secret.as_str().into());
+    EventSubscription::SECRET.field().set(values, secret.into());
+}
+
+/// Whether events can be sent to an address; `Err` says what it must be.
+fn check_address(text: &str) -> Result<(), &'static str> {
+    let url = Url::parse(text).map_err(|_| "must be a URL")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must name no user: a receiver knows the request by its signature, or by headers");
+    }
+    if url.fragment().is_some() {
+        return Err("must have no fragment: it is not sent");
+    }
+    match url.port_or_known_default() {
+        Some(443 | 1024..) => Ok(()),
+        Some(80) if url.scheme() == "http" => Ok(()),
+        _ => Err("must be at port 443, or at one from 1024 on"),
+    }
+}
+
+/// Takes over the values of headers: those that are null keep what is there. What is shown has names alone.
+fn keep_headers(call: &Call, row: &mut ProposedRow<'_>) -> Result<Result<(), String>, Problem> {
+    let given = row.get(EventSubscription::HEADERS)?.0;
+    let key = Value::Id(row.get(EventSubscription::ID)?.0);
+    let kept = row.text(EventSubscription::SEALED_HEADERS).and_then(|text| {
+        open_secret(&call.context.app.master, TABLE, EventSubscription::SEALED_HEADERS.column(), &key, text)
+    });
+    let kept = kept.as_deref().and_then(pairs_of).unwrap_or_default();
+    let mut all = Vec::with_capacity(given.len());
+    for (name, value) in given {
+        let lower = name.to_ascii_lowercase();
+        if RESERVED.contains(&lower.as_str()) || lower.starts_with("webhook-") {
+            return Ok(Err(format!("must not name {name:?}: that header is the server's own")));
+        }
+        let known = || {
+            kept.iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(&name))
+                .and_then(|(_, value)| value.clone())
+        };
+        let Some(value) = value.or_else(known) else {
+            return Ok(Err(format!("has no value for {name:?}: null keeps one that is there")));
+        };
+        all.push((name, Some(value)));
+    }
+    if all != kept {
+        let sealed = if all.is_empty() { Value::Null } else { pairs_value(&all) };
+        EventSubscription::SEALED_HEADERS.field().set(row.values, sealed);
+    }
+    row.set(
+        EventSubscription::HEADERS,
+        EventHeaders(all.into_iter().map(|(name, _)| (name, None)).collect()),
+    )?;
+    Ok(Ok(()))
+}
+
+/// Notes where an active subscription begins in its trails, if it has not begun there: what is placed by now is not sent.
+///
+/// # Errors
+/// The store's.
+pub fn keep_places(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    if !EventSubscription::IS_ACTIVE.get(values)? {
+        return Ok(());
+    }
+    let id = EventSubscription::ID.get(values)?.0;
+    let types = EventSubscription::TYPES.get(values)?.0;
+    let begins =
+        EventSubscription::BEGINS_AFTER.text(values).and_then(|text| EventCursor::read(&context.app, text));
+    for trail in trails(store_of(context), &types) {
+        if let Some(cursor) = begins.filter(|cursor| cursor.trail == trail) {
+            let text = "(subscription_id, trail, position, event) SELECT s.id, ?2, ?3, ?4 FROM event_subscription s \
+                WHERE s.id = ?1 ON CONFLICT DO NOTHING";
+            let place = vec![Value::Id(id), trail.into(), cursor.position.into(), cursor.event.into()];
+            tx.queue(&StateTable::EventReader.insert(text), place)?;
+            continue;
+        }
+        // a subscription that was deleted begins nowhere; what happened before and waits for its place is not sent either
+        let text = "(subscription_id, trail, position, event, since) SELECT s.id, ?2, \
+            coalesce((SELECT placed FROM event_trail WHERE trail = ?2), 0), \
+            coalesce((SELECT p.event FROM event_trail t JOIN event_place p ON p.trail = t.trail AND p.position = t.placed \
+            WHERE t.trail = ?2), 0), \
+            coalesce((SELECT max(event) FROM event_pending WHERE trail = ?2), 0) FROM event_subscription s \
+            WHERE s.id = ?1 ON CONFLICT DO NOTHING";
+        tx.queue(&StateTable::EventReader.insert(text), vec![Value::Id(id), trail.into()])?;
+    }
+    let text = "SET disabled_on = NULL, failing_since = NULL, failures = 0, paused_until = 0 \
+        WHERE subscription_id = ?1 AND disabled_on IS NOT NULL";
+    Ok::<_, StoreError>(tx.queue(&StateTable::EventSubscriber.update(text), vec![Value::Id(id)])?)
+        .map_err(Problem::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_address, trails};
+
+    #[test]
+    fn types_say_whose_trails_are_read() {
+        let of =
+            |types: &[&str]| trails(None, &types.iter().map(|kind| (*kind).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&[]), [0, -1]);
+        assert_eq!(of(&["*"]), [0, -1]);
+        assert_eq!(of(&["platform.s*"]), [0, -1]);
+        assert_eq!(of(&["platform.signin.*"]), [-1]);
+        assert_eq!(of(&["platform.signin.session.created"]), [-1]);
+        assert_eq!(of(&["platform.management.tenant.created"]), [0]);
+        assert_eq!(trails(Some(7), &["platform.signin.*".to_owned()]), [7]);
+    }
+
+    #[test]
+    fn addresses_are_those_that_a_receiver_can_have() {
+        for good in [
+            "https://a.example/x?y=z",
+            "https://a.example:8443",
+            "http://localhost:8080/",
+            "http://127.0.0.1/",
+        ] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for wrong in [
+            "https://u@a.example",
+            "https://u:p@a.example",
+            "https://a.example:22",
+            "https://a.example#x",
+            "https://a.example:80",
+        ] {
+            assert!(check_address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// Every page of the console: its HTML, axe, and whether it fits, however it is looked at. WHOLE looks at all of it under axe.
+
+import { writeFileSync } from 'node:fs'
+import { base } from '../api.mjs'
+import { hold } from '../sign_in/cases.mjs'
+import { violations } from '../sign_in/look.mjs'
+
+const isWhole = Boolean(process.env.WHOLE)
+/** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. */
+const LOOKS = [
+  { lang: 'en', theme: 'light', width: 1440, script: true },
+  { lang: 'de', theme: 'dark', width: 320, script: true },
+  { lang: 'de', theme: 'light', width: 768, script: false },
+]
+/** What else people set: the page is changed to it where it stands, and must still fit. */
+const SETTINGS = [
+  { name: 'from right to left', dir: 'rtl', width: 1440 },
+  { name: 'from right to left, narrow', dir: 'rtl', width: 320 },
+  { name: 'text twice as large', text: '200%', width: 1280 },
+  { name: 'at 200 %', width: 640 },
+  { name: 'in forced colours', forcedColors: 'active', width: 1280 },
+]
+/** Pages that no link of another one leads to. */
+const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
+  '/console/health', '/console/welcome?step=address', '/console/welcome?step=mail', '/console/welcome?step=second', '/console/welcome?step=user',
+  '/console/store/default/User/new', '/console/store/default/User/import', '/console/Tenant/new', '/console/ClientApp/new', '/console/ClientApp/new?kind=web',
+  '/console/ClientApp/new?kind=device', '/console/ClaimRule/try', '/console/find?q=a', '/console/RoleAssignment/new', '/console/IdentityReplacement/new',
+  '/console/store/default/recovery', '/console/store/default/recovery/new', '/console/store/default/readiness', '/console/store/default/readiness?reason=PasswordNotSet',
+  '/console/store/default/User?q=nobody', '/console/nowhere', '/console/CustomAuditTrail?who=nobody',
+  '/console/store/default/CustomAuditTrail?area=User&from=2001-01-01T00:00']
+
+/** Runs in the page: what does not fit its width, what is wrong with its structure, and what moves though nothing should. */
+function faults() {
+  const found = []
+  const { scrollWidth, clientWidth } = document.documentElement
+  if (scrollWidth > clientWidth) {
+    const isOut = (one) => { const { left, right } = one.getBoundingClientRect(); return left < -1 || right > clientWidth + 1 }
+    const widest = [...document.querySelectorAll('main *')].filter(isOut).at(-1)
+    found.push(`it is ${scrollWidth} wide of ${clientWidth}: ${widest?.outerHTML.slice(0, 120)}`)
+  }
+  for (const one of ['h1', 'main', 'title']) {
+    const count = document.querySelectorAll(one).length
+    if (count !== 1) found.push(`${count} of ${one}`)
+  }
+  const ids = [...document.querySelectorAll('[id]')].map((one) => one.id)
+  if (new Set(ids).size !== ids.length) found.push(`an id is there twice: ${ids.filter((id, at) => ids.indexOf(id) !== at)}`)
+  const moves = (one) => { const { transitionDuration, animationName } = getComputedStyle(one); return parseFloat(transitionDuration) > 0.001 || animationName !== 'none' }
+  const moving = [...document.querySelectorAll('body *')].find(moves)
+  if (moving) found.push(`it moves: ${moving.outerHTML.slice(0, 120)}`)
+  return found
+}
+
+/** Changes a page to what somebody has set, and looks again. */
+async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none' }) {
+  await page.setViewportSize({ width, height: 4000 })
+  await page.emulateMedia({ forcedColors })
+  await page.evaluate(([dir, text]) => {
+    document.documentElement.dir = dir
+    document.documentElement.style.fontSize = text
+  }, [dir, text])
+  // axe takes the page's own colours for those that are forced
+  const isOwn = (one) => forcedColors === 'none' || !one.startsWith('axe color-contrast')
+  return [...(await page.evaluate(faults)), ...(isWhole ? await violations(page) : []).filter(isOwn)]
+}
+
+/** All pages that links lead to, and those that none does. */
+async function addresses(open, records) {
+  const { context, page } = await open({})
+  await page.goto(`${base}/console`)
+  const links = await page.locator('nav.side a[href^="/console"]').evaluateAll((all) => all.map((one) => one.getAttribute('href')))
+  const items = []
+  for (const link of links) {
+    await page.goto(base + link)
+    const row = page.locator('tbody th a').first()
+    if (await row.count()) items.push(await row.getAttribute('href'))
+  }
+  await context.close()
+  return [...new Set([...links, ...items, ...MORE, ...records])].filter((path) => !path.includes('#'))
+}
+
+/** Keeps a page as it was served: PAGES names the folder where its HTML is checked. */
+async function keep(answer, name) {
+  if (process.env.PAGES) writeFileSync(`${process.env.PAGES}/${name}.html`, await answer.text())
+}
+
+/** Every page, in each look; `open` makes a page in a context of its own, and `prefer` chooses how pages look. */
+export async function everyPage(open, prefer, records) {
+  const paths = await addresses(open, records)
+  hold(`${paths.length} pages are there`, paths.length > 30)
+  for (const look of LOOKS) {
+    const { context, page, complaints } = await open({ ...look, height: 4000 })
+    await prefer(page, look)
+    const wrong = []
+    const how = `${look.lang}, ${look.theme}, ${look.width}, ${look.script ? 'with' : 'without'} script`
+    for (const [at, path] of paths.entries()) {
+      const answer = await page.goto(base + path)
+      if (look.width !== 320) await keep(answer, `${look.lang}-${at}`)
+      const found = [...(await page.evaluate(faults)), ...(look.script ? await violations(page) : [])]
+      for (const one of look.script && (isWhole || look.width === 320) ? SETTINGS : []) {
+        found.push(...(await set(page, one)).map((fault) => `${one.name}: ${fault}`))
+      }
+      if (look.script) {
+        await page.setViewportSize({ width: look.width, height: 4000 })
+        await page.emulateMedia({ forcedColors: 'none' })
+      }
+      if (found.length > 0) wrong.push(`${path} (${at}): ${found.join('; ')}`)
+    }
+    hold(`${paths.length} pages: ${how}`, wrong.length === 0, wrong.join('\n        '))
+    hold(`no page complains: ${how}`, complaints.length === 0, complaints.slice(0, 5).join('; '))
+    await context.close()
+  }
+}

@@ -1,0 +1,48 @@
+//! What a browser loads stays small: the budgets of the console, compressed as they go over the wire.
+
+use std::collections::BTreeMap;
+
+use chancery_testkit::on_both_engines;
+use http::Method;
+
+use super::administrator;
+
+/// The files that a page loads.
+fn files(html: &str) -> Vec<String> {
+    let all = html.split('"').filter(|text| text.starts_with("/console/asset/"));
+    let mut files: Vec<String> = all.map(|text| text.split('#').next().unwrap().to_owned()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+on_both_engines! {
+    async fn pages_and_their_files_stay_small(world: World) {
+        let mut browser = administrator(&world).await;
+        let gzip = [("accept-encoding", "gzip")];
+        let page = browser.open("/console/store/default/User").await;
+        let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+        let mut loaded = files(&page.html);
+        let entries = browser.open("/console/store/default/CustomAuditTrail").await;
+        let entry = entries.html.split("scope=\"row\"").nth(1).unwrap().split("href=\"").nth(1).unwrap().split('"').next().unwrap();
+        let proof = files(&browser.open(entry).await.html).into_iter().find(|file| file.contains("/proof-")).unwrap();
+        let first = loaded.clone();
+        loaded.push(proof);
+        for file in &loaded {
+            let answer = world.anonymous.send(Method::GET, file, &gzip, Vec::new()).await;
+            assert_eq!(answer.status, 200, "{file}");
+            let kind = file.rsplit('/').next().unwrap();
+            let name = format!("{}.{}", kind.split('-').next().unwrap(), kind.rsplit('.').next().unwrap());
+            sizes.insert(name, answer.bytes.len());
+        }
+        for (file, most) in [("console.css", 10 << 10), ("console.js", 6 << 10), ("proof.js", 4 << 10)] {
+            assert!(sizes[file] <= most, "{file}: {} of {most} bytes", sizes[file]);
+        }
+        let answer = browser.open_with("/console/store/default/User", &gzip).await;
+        assert_eq!(answer.header("content-encoding"), Some("gzip"));
+        let view: usize = sizes.iter().filter(|(name, _)| *name != "proof.js").map(|(_, size)| size).sum::<usize>() + answer.bytes.len();
+        let fonts: usize = sizes.iter().filter(|(name, _)| name.ends_with("woff2")).map(|(_, size)| size).sum();
+        assert!(first.len() >= 4 && answer.bytes.len() <= 15 << 10, "a page has {} bytes", answer.bytes.len());
+        assert!(view <= 90 << 10 && view - fonts <= 40 << 10, "{view} bytes, {fonts} of them fonts: {sizes:?}");
+    }
+}

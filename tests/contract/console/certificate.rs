@@ -1,0 +1,97 @@
+//! Certificates: read before they are kept, and what happens where one ends.
+
+use chancery_testkit::on_both_engines;
+use rcgen::PKCS_ECDSA_P256_SHA256;
+use serde_json::{Value, json};
+
+use super::{administrator, hidden, post};
+use crate::{id, token::certificate};
+
+const NEW: &str = "/console/CertStore/new";
+
+/// The file and the key of a body that uploads a certificate.
+fn file(body: &Value) -> (&str, &str) {
+    let input = &body["certificateInput"];
+    (input["data"].as_str().unwrap(), input["privateKey"].as_str().unwrap())
+}
+
+on_both_engines! {
+    /// Nothing is kept before somebody has seen what is in the file, and no page shows its key.
+    async fn a_file_is_read_before_it_is_kept(world: World) {
+        let mut browser = administrator(&world).await;
+        let empty = browser.open("/console/CertStore").await;
+        assert!(empty.html.contains("own keys serve"), "{}", empty.html);
+        let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
+        let (data, key) = file(&body);
+        let page = browser.open(NEW).await;
+        let typed = [("name", "portal"), ("certType", "Default"), ("data", data), ("privateKey", key)];
+        let read = post(&world, &mut browser, &page, NEW, &typed).await;
+        assert!(read.status == 200 && read.html.contains("2080-12-31") && read.html.contains("This can be kept"), "{}", read.html);
+        assert!(!read.html.contains("PRIVATE KEY") && !read.html.contains(&key[40..80]), "{}", read.html);
+        assert_eq!(world.all("CertStore").await, json!([]));
+        let (sealed, once) = (hidden(&read, "sealed"), hidden(&read, "key"));
+        let keep = [("sealed", sealed.as_str()), ("key", once.as_str())];
+        for _ in 0..2 {
+            let kept = post(&world, &mut browser, &read, NEW, &keep).await;
+            assert!(kept.html.contains("<h1>portal"), "{}", kept.html);
+        }
+        assert_eq!(world.all("CertStore").await.as_array().unwrap().len(), 1, "a second click keeps no second");
+        let list = browser.open("/console/CertStore").await;
+        assert!(list.html.contains("portal") && list.html.contains("Valid"), "{}", list.html);
+        let forged = post(&world, &mut browser, &read, NEW, &[("sealed", "AAAA")]).await;
+        assert_eq!(forged.status, 409, "{}", forged.html);
+    }
+
+    async fn what_is_wrong_with_a_file_is_told_at_it(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(NEW).await;
+        let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
+        let (data, key) = file(&body);
+        for file in ["", "nonsense", &data[..200]] {
+            let told = post(&world, &mut browser, &page, NEW, &[("name", "portal"), ("certType", "Default"), ("data", file)]).await;
+            assert!(told.status == 400 && told.html.contains("href=\"#f-data\"") && told.html.contains("value=\"portal\""), "{}", told.html);
+        }
+        let both = format!("{data}{key}");
+        let told = post(&world, &mut browser, &page, NEW, &[("certType", "Default"), ("data", &both)]).await;
+        assert!(told.status == 400 && told.html.contains("href=\"#f-name\"") && !told.html.contains("PRIVATE KEY"), "{}", told.html);
+    }
+
+    /// Where there are several subscriptions, the one that it is of is asked for.
+    async fn a_certificate_is_of_a_subscription(world: World) {
+        let mut browser = administrator(&world).await;
+        let customer = world.all("Customer").await[0].clone();
+        let other = world.make("Subscription", json!({ "name": "Quay", "customerId": customer["id"] })).await;
+        let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
+        let typed = [("name", "portal"), ("certType", "OidcTokenEncryption"), ("data", file(&body).0)];
+        let page = browser.open(NEW).await;
+        let told = post(&world, &mut browser, &page, NEW, &typed).await;
+        assert!(told.status == 400 && told.html.contains("href=\"#f-subscriptionId\"") && told.html.contains("id=\"f-subscriptionId\""), "{}", told.html);
+        let typed: Vec<_> = typed.into_iter().chain([("subscriptionId", id(&other))]).collect();
+        let read = post(&world, &mut browser, &told, NEW, &typed).await;
+        assert!(read.status == 200 && read.html.contains("This can be kept"), "{}", read.html);
+    }
+
+    /// Who signs when a certificate ends: a longer one, one for more, or the installation's own key.
+    async fn what_ends_first_comes_first_with_what_follows(world: World) {
+        let mut browser = administrator(&world).await;
+        let tenant = world.all("Tenant").await[0].clone();
+        let of_tenant = json!({ "name": "of the tenant", "certType": "OidcTokenSigning", "applyToTenantId": tenant["id"] });
+        let short = certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2040, of_tenant.clone()).await;
+        let path = format!("/console/CertStore/{}", id(&short.store));
+        let alone = browser.open(&path).await;
+        assert!(alone.html.contains("own key signs") && alone.html.contains("2040-12-31"), "{}", alone.html);
+        let everyones = json!({ "name": "for everyone", "certType": "Default" });
+        certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2060, everyones).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Then it is signed by for everyone"), "{}", page.html);
+        let mut longer = of_tenant;
+        longer["name"] = json!("its successor");
+        certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2050, longer).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("its successor is valid longer"), "{}", page.html);
+        let list = browser.open("/console/CertStore").await;
+        let at = |name: &str| list.html.find(name).unwrap();
+        assert!(at("of the tenant") < at("its successor") && at("its successor") < at("for everyone"), "{}", list.html);
+        assert!(list.html.contains(tenant["name"].as_str().unwrap()), "{}", list.html);
+    }
+}

@@ -1,0 +1,50 @@
+//! What is deleted waits in quarantine, where it is found, restored and erased.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{administrator, post};
+use crate::id;
+
+on_both_engines! {
+    async fn what_was_deleted_is_found_and_restored(world: World) {
+        let mut browser = administrator(&world).await;
+        let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
+        let grace = world.admin.post(&world.path("/User"), body).await.is(201).json();
+        let list = "/console/store/default/User";
+        let path = format!("{list}/{}", id(&grace));
+        let page = browser.open(&path).await;
+        assert!(!page.html.contains("RestoreUserDeletionQuarantine"), "{}", page.html);
+        world.admin.delete(&world.path(&format!("/User/{}", id(&grace)))).await.expect(204);
+        let all = browser.open(list).await;
+        assert!(!all.html.contains("Grace Hopper") && all.html.contains("?view=deleted"), "{}", all.html);
+        let view = browser.open(&format!("{list}?view=deleted")).await;
+        assert!(view.html.contains("Grace Hopper") && view.html.contains(&path) && view.html.contains(">Deleted</span>") && !view.html.contains("ada@example.com"), "{}", view.html);
+        let page = browser.open(&path).await;
+        assert!(page.status == 200 && page.html.contains("It is in quarantine") && !page.html.contains("name=\"firstName\""), "{}", page.html);
+        let restore = format!("{path}/RestoreUserDeletionQuarantine");
+        let ask = browser.open(&restore).await;
+        let key = ask.field("key");
+        let back = post(&world, &mut browser, &ask, &restore, &[("key", &key)]).await;
+        assert!(back.status == 200 && back.html.contains("name=\"firstName\""), "{}", back.html);
+    }
+
+    /// Erasing asks for the name of who is in quarantine, too.
+    async fn what_was_deleted_is_erased(world: World) {
+        let mut browser = administrator(&world).await;
+        let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
+        let grace = world.admin.post(&world.path("/User"), body).await.is(201).json();
+        world.admin.delete(&world.path(&format!("/User/{}", id(&grace)))).await.expect(204);
+        let path = format!("/console/store/default/User/{}/EraseUser", id(&grace));
+        let ask = browser.open(&path).await;
+        assert!(ask.status == 200 && ask.html.contains("Grace Hopper"), "{}", ask.html);
+        let key = ask.field("key");
+        let wrong = post(&world, &mut browser, &ask, &path, &[("key", &key), ("typed", "Ada")]).await;
+        assert!(wrong.html.contains("not the name"), "{}", wrong.html);
+        let gone = post(&world, &mut browser, &wrong, &path, &[("key", &key), ("typed", "Grace Hopper")]).await;
+        assert_eq!(gone.status, 200, "{}", gone.html);
+        let view = browser.open("/console/store/default/User?view=deleted").await;
+        assert!(!view.html.contains("Grace"), "{}", view.html);
+        assert_eq!(browser.open(&format!("/console/store/default/User/{}", id(&grace))).await.status, 404);
+    }
+}

@@ -1,0 +1,40 @@
+//! The page of what came of an event subscription's deliveries.
+
+use chancery_testkit::{Receiver, on_both_engines};
+use serde_json::json;
+
+use super::{administrator, post};
+use crate::{
+    id,
+    webhook::{subscribed, to_this_machine, until},
+};
+
+on_both_engines! {
+    [to_this_machine]
+    /// What failed says why, and is sent again by its button.
+    async fn what_failed_is_told_and_sent_again(world: World) {
+        let mut receiver = Receiver::start().await;
+        let mut browser = administrator(&world).await;
+        let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        receiver.answer("500 No");
+        world.user("eve").await;
+        until(&world, &path, |row| row["waiting"] == 1).await;
+        let item = format!("/console/store/default/EventSubscription/{}", id(&row));
+        let here = format!("{item}/deliveries");
+        let shown = browser.open(&item).await;
+        assert!(shown.html.contains(&here) && shown.html.contains("1 wait for another try"), "{}", shown.html);
+        let page = browser.open(&here).await;
+        for told in ["platform.userstore.user.created", "the receiver answered 500", "try 1", "platform.event.test"] {
+            assert!(page.html.contains(told), "{told}: {}", page.html);
+        }
+        // what the server tells of itself cannot be sent again
+        assert_eq!(page.html.matches("Send again").count(), 1, "{}", page.html);
+        let event = page.html.split("name=\"event\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        world.admin.post(&format!("{path}/skip"), json!({ "after": world.admin.get(&world.path("/Event?after=now")).await.is(200).json()["next"] })).await.expect(200);
+        receiver.answer("200 OK");
+        let next = post(&world, &mut browser, &page, &here, &[("event", &event)]).await;
+        assert!(next.status == 200 && next.html.contains("It is sent again"), "{}", next.html);
+        let got = receiver.until(|got| got.len() >= 3).await;
+        assert_eq!(got.last().unwrap().header("webhook-id"), event);
+    }
+}

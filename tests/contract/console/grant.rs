@@ -1,0 +1,141 @@
+//! Who may what, and why: rights as sentences, and giving a role after it was told what it adds.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Browser, Page, administrator, assign, encode, hidden, person, post, sign_in};
+use crate::id;
+
+const NEW: &str = "/console/RoleAssignment/new";
+
+/// The text of a page as people read it.
+fn text(page: &Page) -> String {
+    let main = page.html.split("<main").nth(1).unwrap();
+    let parts = main.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    let text: String = parts.collect::<Vec<_>>().join("");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A person in the group Engineering, which is in the group Everyone; the platform user and the upper platform group.
+async fn nested(world: &World) -> (Value, Value) {
+    let made = async |name: &str| {
+        world.admin.post(&world.path("/Group"), json!({ "name": name })).await.is(201).json()
+    };
+    let (upper, lower) = (made("Everyone").await, made("Engineering").await);
+    let grace = person(world, "grace").await;
+    let filter = encode("loginName eq \"grace\"");
+    let user =
+        world.admin.get(&world.path(&format!("/User?filter={filter}"))).await.is(200).json()[0].clone();
+    let related = |one: &Value| json!({ "relatedIds": [one["id"]] });
+    world
+        .admin
+        .post(&world.path(&format!("/Group/{}/membergroups", id(&upper))), related(&lower))
+        .await
+        .expect(202);
+    world.admin.post(&world.path(&format!("/Group/{}/users", id(&lower))), related(&user)).await.expect(202);
+    world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+    let filter = encode("name eq \"Everyone\"");
+    let groups = world.admin.get(&format!("{BASE}/ApplicationGroup?filter={filter}")).await.is(200).json();
+    (grace, groups[0].clone())
+}
+
+/// Gives a role to a platform group.
+async fn give(world: &World, group: &Value, role: &str, target: (&str, &Value)) {
+    let body = json!({ "principalType": "PlatformGroup", "principalId": group["id"], "roleType": role, target.0: target.1["id"] });
+    world.make("RoleAssignment", body).await;
+}
+
+async fn first(world: &World, resource: &str) -> Value {
+    world.admin.get(&format!("{BASE}/{resource}")).await.is(200).json()[0].clone()
+}
+
+on_both_engines! {
+    /// A role is told with where it counts, and with the groups through which it is held.
+    async fn rights_are_told_as_sentences(world: World) {
+        let mut browser = administrator(&world).await;
+        let (grace, everyone) = nested(&world).await;
+        let subscription = first(&world, "Subscription").await;
+        let path = format!("/console/ApplicationUser/{}", id(&grace));
+        let none = browser.open(&path).await;
+        assert!(text(&none).contains("Holds no role"), "{}", none.html);
+        give(&world, &everyone, "SubscriptionAdmin", ("applyToSubscriptionId", &subscription)).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains(&format!("{path}/rights")), "{}", page.html);
+        let page = browser.open(&format!("{path}/rights")).await;
+        let name = subscription["name"].as_str().unwrap();
+        let told = text(&page);
+        let begin = format!(" of {name}, because Administrator of a subscription, through Engineering in Everyone.");
+        assert!(told.contains("Writes users, groups, client apps and ") && told.contains(&begin), "{told}");
+        let group = browser.open(&format!("/console/ApplicationGroup/{}/rights", id(&everyone))).await;
+        let told = text(&group);
+        assert!(told.contains("because Administrator of a subscription.") && !told.contains("through"), "{told}");
+        let app = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0].clone();
+        let page = browser.open(&format!("/console/ClientApp/{}/rights", id(&app))).await;
+        assert!(text(&page).contains("Does everything in this installation"), "{}", text(&page));
+        browser.open("/console/Tenant/01a20844-57b6-7003-81dd-dc602f28d82d/rights").await.answer.expect(404);
+    }
+
+    /// What a role adds is told before it is given; nothing is given by looking.
+    async fn a_role_is_reviewed_before_it_is_given(world: World) {
+        let mut browser = administrator(&world).await;
+        let (grace, _) = nested(&world).await;
+        let tenant = first(&world, "Tenant").await;
+        let count = async || world.all("RoleAssignment").await.as_array().unwrap().len();
+        let before = count().await;
+        let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
+        assert!(page.html.contains("in=ApplicationUser,ApplicationGroup"), "{}", page.html);
+        assert!(text(&page).contains("What you may give"), "{}", page.html);
+        let fields = [
+            ("review", "true"), ("principalId", id(&grace)), ("roleType", "TenantAdmin"), ("applyToTenantId", id(&tenant)),
+        ];
+        let review = post(&world, &mut browser, &page, NEW, &fields).await;
+        let told = text(&review);
+        assert!(told.contains("Administrator of a tenant.") && told.contains("New for Ada Lovelace"), "{told}");
+        assert_eq!(count().await, before, "nothing is given by looking");
+        let names = ["principalType", "principalId", "roleType", "applyToTenantId", "key"];
+        let sent: Vec<_> = names.iter().map(|name| (*name, hidden(&review, name))).collect();
+        let sent: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let made = post(&world, &mut browser, &review, NEW, &sent).await;
+        assert!(made.html.contains("<h1>Administrator of a tenant: Ada Lovelace"), "{}", made.html);
+        assert_eq!(count().await, before + 1);
+        let again = post(&world, &mut browser, &page, NEW, &fields).await;
+        assert!(again.status == 409 && again.html.contains("href=\"#f-roleType\""), "{}", again.html);
+        let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "ApplicationDataReader"), ("applyToTenantId", id(&tenant))];
+        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(told.contains("may do all of this somewhere already"), "{told}");
+    }
+
+    /// Only what one may give is offered, and more is refused at its place.
+    async fn nobody_gives_more_than_they_hold(world: World) {
+        let (grace, _) = nested(&world).await;
+        let tenant = first(&world, "Tenant").await;
+        let one = person(&world, "tenant").await;
+        assign(&world, &one, "TenantAdmin", json!({ "applyToTenantId": tenant["id"] })).await;
+        let mut browser = Browser::new(&world);
+        sign_in(&mut browser, "/console", "tenant").await;
+        let page = browser.open(NEW).await;
+        assert!(page.html.contains("value=\"TenantAdmin\"") && !page.html.contains("value=\"SystemAdmin\""), "{}", page.html);
+        let told = text(&page);
+        let (_, limits) = told.split_once("What you may give").unwrap();
+        assert!(limits.contains("Administrator of a tenant") && limits.contains(tenant["name"].as_str().unwrap()), "{told}");
+        let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
+        let refused = post(&world, &mut browser, &page, NEW, &fields).await;
+        assert!([400, 403].contains(&refused.status) && refused.html.contains("id=\"f-roleType\""), "{}", refused.html);
+    }
+
+    /// A row that names others shows what they are called.
+    async fn names_stand_in_the_place_of_ids(world: World) {
+        let mut browser = administrator(&world).await;
+        let (_, everyone) = nested(&world).await;
+        give(&world, &everyone, "TenantAdmin", ("applyToTenantId", &first(&world, "Tenant").await)).await;
+        let list = browser.open("/console/RoleAssignment").await;
+        let href = list.html.split("href=\"/console/RoleAssignment/").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let mut titles = Vec::new();
+        for key in href.filter(|key| key.len() == 36).map(str::to_owned).collect::<Vec<_>>() {
+            titles.push(text(&browser.open(&format!("/console/RoleAssignment/{key}")).await));
+        }
+        let of_group = titles.iter().find(|title| title.contains("Administrator of a tenant: Everyone")).unwrap();
+        assert!(of_group.contains("because Administrator of a tenant."), "{of_group}");
+        assert!(!of_group.contains(id(&everyone)), "{of_group}");
+    }
+}

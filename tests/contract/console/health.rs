@@ -1,0 +1,77 @@
+//! Is it well? The page of health.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery::{Job, Leases, supervise};
+use chancery_testkit::on_both_engines;
+use chancery_web::now;
+use serde_json::json;
+
+use super::{Browser, administrator, assign, person, sign_in};
+use crate::until;
+
+const HERE: &str = "/console/health";
+
+/// The line with this text, from its tone on.
+fn line<'a>(html: &'a str, text: &str) -> &'a str {
+    let before = html.split(text).next().unwrap();
+    assert!(before.len() < html.len(), "no {text} in {html}");
+    let from = before.rfind("<li class=\"").unwrap_or_else(|| panic!("{text} is no line: {html}")) + 11;
+    html[from..].split("</li>").next().unwrap()
+}
+
+on_both_engines! {
+    /// Jobs tell when they last succeeded, or why they failed, and the way to the remedy.
+    async fn each_job_is_told(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console").await;
+        assert!(page.html.contains("href=\"/console/health\""), "{}", page.html);
+        let rest = Duration::from_millis(50);
+        let jobs = vec![
+            Job::new("refresh", rest, || async { Ok(()) }),
+            Job::new("sign-out", rest, || async { Err("<b>on purpose</b>".to_owned()) }),
+        ];
+        let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
+        let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
+        let has_both = async || {
+            let html = browser.clone().open(HERE).await.html;
+            html.contains("on purpose") && line(&html, "Metadata of authenticators are fetched").starts_with("good")
+        };
+        until("both are told", has_both).await;
+        doing.abort();
+        let page = browser.open(HERE).await;
+        let failed = line(&page.html, "Client apps are told of sign-outs");
+        assert!(failed.starts_with("bad") && failed.contains("&lt;b&gt;on purpose"), "{failed}");
+        assert!(failed.contains("href=\"/console/SignInSession\""), "{failed}");
+        assert!(page.html.contains("It takes requests, and the storage answers."), "{}", page.html);
+        assert!(!page.html.contains(">job_") && !page.html.contains(">figure_"), "each has words: {}", page.html);
+    }
+
+    /// A figure that wants somebody says so, and leads there.
+    async fn figures_lead_to_their_remedies(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(HERE).await;
+        let well = line(&page.html, "Mails that were given up: 0");
+        assert!(well.starts_with("good") && !well.contains("<small>"), "{well}");
+        let text = "INSERT INTO mail_message (id, store, kind, state, sender, recipient, sealed_data, created_on, expires_on, \
+            attempts, due_on, leased_until) SELECT ?1, o.rid, 'PasswordReset', 'Dead', 'a@b.c', 'd@e.f', ?2, 1, 1, 1, ?3, 0 \
+            FROM idp_instance o WHERE o.name = 'default'";
+        world.sql(vec![(text, vec![uuid::Uuid::from_u128(7).into(), vec![0_u8].into(), now().0.into()])]).await;
+        let page = browser.open(HERE).await;
+        let wrong = line(&page.html, "Mails that were given up: 1");
+        assert!(wrong.starts_with("warn") && wrong.contains("href=\"/console/welcome?step=mail\""), "{wrong}");
+        let end = line(&page.html, "First signing certificate that ends");
+        assert!(end.starts_with("good"), "{end}");
+    }
+
+    /// Nobody else sees it.
+    async fn only_who_may_do_all_sees_it(world: World) {
+        let ada = person(&world, "ada").await;
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        assign(&world, &ada, "SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription })).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "ada").await;
+        assert!(page.status == 200 && !page.html.contains(HERE), "{}", page.html);
+        browser.open(HERE).await.answer.expect(403);
+    }
+}

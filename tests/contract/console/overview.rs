@@ -1,0 +1,31 @@
+//! The first page: what needs somebody, and what a new installation lacks.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{BASE, administrator, encode};
+
+/// The number of a tile.
+fn number(html: &str, label: &str) -> String {
+    let before = html.split(label).next().unwrap();
+    before.rsplit("<b>").next().unwrap().split('<').next().unwrap().to_owned()
+}
+
+on_both_engines! {
+    async fn what_needs_somebody_is_counted(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console").await;
+        let labels = ["recoveries to approve", "identity replacements to approve", "certificates that end", "with a wrong setting"];
+        for label in labels {
+            assert_eq!(number(&page.html, label), "0", "{label}: {}", page.html);
+        }
+        let types = world.admin.get(&format!("{BASE}/IdpType?filter={}", encode("factoryType eq \"OpenIdConnect\""))).await.is(200).json();
+        world.make("IdpInstance", json!({ "name": "Elsewhere", "idpTypeId": types[0]["id"] })).await;
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let request = json!({ "userId": user["id"], "reason": "lost", "method": "IdentityDocument" });
+        world.admin.post(&world.path("/passkey-security/recovery-transactions"), request).await.expect(201);
+        let page = browser.open("/console").await;
+        assert_eq!((number(&page.html, labels[0]), number(&page.html, labels[3])), ("1".to_owned(), "1".to_owned()), "{}", page.html);
+        assert!(page.html.contains("href=\"/console/store/default/recovery\""), "{}", page.html);
+    }
+}

@@ -1,0 +1,50 @@
+//! How far a store is from living without passwords, in numbers, words and people.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{Browser, administrator, assign, person, sign_in};
+
+const READINESS: &str = "/console/store/default/readiness";
+
+on_both_engines! {
+    /// Each reason has its number, its remedy, and the people behind it.
+    async fn reasons_have_numbers_and_people(world: World) {
+        let mut browser = administrator(&world).await;
+        let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper", "isUserActive": false });
+        world.admin.post(&world.path("/User"), body).await.expect(201);
+        let home = browser.open("/console").await;
+        assert!(home.html.contains(&format!("href=\"{READINESS}\"")), "{}", home.html);
+        let page = browser.open(READINESS).await;
+        assert!(page.status == 200 && page.html.contains("0 ready of 2"), "{}", page.html);
+        assert!(page.html.contains("May not sign in") && page.html.contains("Too few passkeys"), "{}", page.html);
+        assert!(page.html.contains("As required now: 2"), "{}", page.html);
+        let behind = browser.open(&format!("{READINESS}?reason=UserInactive")).await;
+        assert!(behind.html.contains("Grace Hopper") && !behind.html.contains(">Ada Lovelace</a>"), "{}", behind.html);
+        let nobody = browser.open(&format!("{READINESS}?reason=UserLocked")).await;
+        assert!(nobody.html.contains("Nothing found"), "{}", nobody.html);
+        let made_up = browser.open(&format!("{READINESS}?reason=Nonsense")).await;
+        assert_eq!(made_up.status, 400, "{}", made_up.html);
+    }
+
+    /// What would be if one passkey were enough, without changing anything.
+    async fn another_number_can_be_supposed(world: World) {
+        let mut browser = administrator(&world).await;
+        let one = browser.open(&format!("{READINESS}?required=0")).await;
+        assert!(one.status == 200 && !one.html.contains("reason=InsufficientUsableCredentials"), "{}", one.html);
+        let two = browser.open(&format!("{READINESS}?required=2")).await;
+        assert!(two.html.contains("reason=InsufficientUsableCredentials&amp;required=2")
+            || two.html.contains("reason=InsufficientUsableCredentials&#x26;required=2"), "{}", two.html);
+    }
+
+    /// Who has no role in the store sees neither the page nor a way to it.
+    async fn it_is_shown_to_who_may_see_it(world: World) {
+        let reader = person(&world, "reader").await;
+        assign(&world, &reader, "AuditTrailReader", json!({})).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "reader").await;
+        assert!(!page.html.contains(READINESS), "{}", page.html);
+        let status = browser.open(READINESS).await.status;
+        assert!(status == 403 || status == 404, "{status}");
+    }
+}

@@ -1,0 +1,121 @@
+//! A client app is registered by what it is, with all that belongs to it, or not at all.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Browser, PASSWORD, administrator, hidden, post};
+use crate::id;
+
+const PATH: &str = "/console/ClientApp/new";
+
+async fn apps(world: &World, name: &str) -> Vec<Value> {
+    let all = world.admin.get(&format!("{BASE}/ClientApp")).await.is(200).json();
+    all.as_array().unwrap().iter().filter(|app| app["name"] == json!(name)).cloned().collect()
+}
+
+/// What stands behind a word of the list of facts.
+fn fact(html: &str, label: &str) -> String {
+    let rest = html.split(&format!("<dt>{label}</dt>")).nth(1).unwrap();
+    rest.split("<code>").nth(1).unwrap().split('<').next().unwrap().to_owned()
+}
+
+on_both_engines! {
+    async fn each_kind_is_made_with_its_code(world: World) {
+        let mut browser = administrator(&world).await;
+        let choice = browser.open(PATH).await;
+        for (kind, code) in [("web", "mod_auth_openidc"), ("page", "oidc-client-ts"), ("machine", "client_credentials"), ("device", "device_code")] {
+            let page = browser.open(&format!("{PATH}?kind={kind}")).await;
+            assert!(choice.html.contains(&format!("kind={kind}")) && page.status == 200, "{}", page.html);
+            let made_id = hidden(&page, "id");
+            let fields = [("kind", kind), ("id", made_id.as_str()), ("name", kind), ("returns", "https://app.example/back\r\n")];
+            let made = post(&world, &mut browser, &page, PATH, &fields).await;
+            assert!(made.status == 200 && made.html.contains(code), "{}", made.html);
+            let app = apps(&world, kind).await[0].clone();
+            assert_eq!((fact(&made.html, "Client ID"), id(&app)), (made_id.clone(), made_id.as_str()));
+            assert_eq!(made.html.contains("Client secret"), ["web", "machine"].contains(&kind));
+            let challenge = made.html.split("code_challenge=").nth(1).map(|rest| rest.split('&').next().unwrap().to_owned());
+            assert_eq!(challenge.is_some_and(|challenge| challenge.len() == 43), ["web", "page"].contains(&kind), "{}", made.html);
+            assert_eq!(app["clientAppRedirectUris"].as_array().unwrap().len(), usize::from(["web", "page"].contains(&kind)));
+            // a second click makes no second, and does not tell the secret again
+            let again = post(&world, &mut browser, &page, PATH, &fields).await;
+            let secret = made.html.contains("Client secret").then(|| fact(&made.html, "Client secret"));
+            assert!(again.status == 200 && secret.is_none_or(|secret| !again.html.contains(&secret)), "{}", again.html);
+            assert_eq!(apps(&world, kind).await.len(), 1);
+        }
+    }
+
+    /// With what the pages said, and nothing else, a person signs in and a machine gets a token.
+    async fn what_was_registered_works(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(&format!("{PATH}?kind=machine")).await;
+        let made_id = hidden(&page, "id");
+        let made = post(&world, &mut browser, &page, PATH, &[("kind", "machine"), ("id", &made_id), ("name", "Robot")]).await;
+        let secret = fact(&made.html, "Client secret");
+        let form = format!("grant_type=client_credentials&client_id={made_id}&client_secret={secret}");
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let token = world.anonymous.send(http::Method::POST, "/connect/token", &headers, form.into_bytes()).await;
+        assert!(token.is(200).json()["access_token"].is_string());
+
+        let page = browser.open(&format!("{PATH}?kind=page")).await;
+        let made_id = hidden(&page, "id");
+        let switches: Vec<String> = page.html.split("role=\"switch\" id=\"").skip(1)
+            .filter(|rest| rest.split('>').next().unwrap().contains(" checked"))
+            .map(|rest| rest.split("name=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()).collect();
+        assert!(switches.iter().any(|name| name.starts_with("instance:")) && switches.iter().any(|name| name.starts_with("tenant:")), "{switches:?}");
+        let mut fields = vec![("kind", "page"), ("id", made_id.as_str()), ("name", "Portal"), ("returns", "https://app.example/back")];
+        fields.extend(switches.iter().map(|name| (name.as_str(), "true")));
+        post(&world, &mut browser, &page, PATH, &fields).await.answer.expect(200);
+        let mut person = Browser::new(&world);
+        let way = format!("/connect/authorize?client_id={made_id}&redirect_uri=https%3A%2F%2Fapp.example%2Fback&response_type=code&scope=openid&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256");
+        let page = person.open(&way).await;
+        let back = person.type_password(&page, "ada", PASSWORD).await;
+        let left = person.open(&back.onward()).await.left.unwrap();
+        assert!(left.starts_with("https://app.example/back?") && left.contains("code="), "{left}");
+    }
+
+    /// Where transactions get in each other's way, each is told what is its own.
+    async fn many_are_registered_at_once(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(&format!("{PATH}?kind=web")).await;
+        let registering = (0..8).map(|number| {
+            let (world, page, mut browser) = (&world, &page, browser.clone());
+            async move {
+                let made_id = format!("9b2f0c1a-0000-4000-8000-00000000000{number}");
+                let name = format!("App {number}");
+                let returns = format!("https://app{number}.example/back");
+                let fields = [("kind", "web"), ("id", made_id.as_str()), ("name", name.as_str()), ("returns", returns.as_str())];
+                let made = post(world, &mut browser, page, PATH, &fields).await;
+                assert_eq!(made.status, 200, "{}", made.html);
+                (fact(&made.html, "Client ID"), fact(&made.html, "Client secret"), made_id)
+            }
+        });
+        for (told, secret, made_id) in futures_util::future::join_all(registering).await {
+            assert!(told == made_id && secret.len() >= 43, "{told} {secret}");
+        }
+    }
+
+    /// What is refused at one place leaves nothing behind, and what was typed stays.
+    async fn all_or_nothing(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(&format!("{PATH}?kind=web")).await;
+        let made_id = hidden(&page, "id");
+        let fields = [("kind", "web"), ("id", made_id.as_str()), ("name", "Portal"), ("returns", "https://app.example/back\nnowhere")];
+        let refused = post(&world, &mut browser, &page, PATH, &fields).await;
+        assert!(refused.status == 400 && refused.html.contains("f-returns-wrong") && refused.html.contains("nowhere"), "{}", refused.html);
+        assert!(apps(&world, "Portal").await.is_empty());
+        let mended = [("kind", "web"), ("id", made_id.as_str()), ("name", "Portal"), ("returns", "https://app.example/back")];
+        post(&world, &mut browser, &refused, PATH, &mended).await.answer.expect(200);
+        assert_eq!(apps(&world, "Portal").await.len(), 1);
+        let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=3")).await.is(200).json();
+        let areas: Vec<_> = trail.as_array().unwrap().iter().map(|entry| entry["area"].as_str().unwrap()).collect();
+        assert!(areas.contains(&"ClientAppSecret") && areas.contains(&"ClientApp"), "{areas:?}");
+    }
+
+    /// All by hand is still there.
+    async fn the_plain_form_is_there(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(&format!("{PATH}?kind=plain")).await;
+        let made = post(&world, &mut browser, &page, PATH, &[("key", &page.field("key")), ("name", "By hand"), ("isPublic", "true")]).await;
+        assert!(made.html.contains("<h1>By hand"), "{}", made.html);
+    }
+}

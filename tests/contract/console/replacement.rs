@@ -1,0 +1,108 @@
+//! Replacing an identity: the queue, both identities side by side, and whose turn it is.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Browser, administrator, assign, person, post, sign_in};
+use crate::id;
+
+const ALL: &str = "/console/IdentityReplacement";
+
+/// An instance where people from elsewhere sign in.
+async fn instance(world: &World) -> Value {
+    let kinds = world.all("IdpType").await;
+    let kind = kinds.as_array().unwrap().iter().find(|kind| kind["name"] == "OpenIdConnect").unwrap();
+    let all = world.all("Subscription").await;
+    let home = all.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap();
+    world
+        .make("IdpInstance", json!({ "name": "work", "idpTypeId": kind["id"], "subscriptionId": home["id"] }))
+        .await
+}
+
+/// What somebody else asked for: the platform user, and the replacement.
+async fn asked(world: &World) -> (Value, Value) {
+    let (grace, instance) = (person(world, "grace").await, instance(world).await);
+    let body = json!({
+        "platformUserId": grace["id"], "replacementIdpInstanceId": instance["id"],
+        "replacementUniqueUserId": "grace-at-work", "reason": "Lost her <telephone>",
+    });
+    let made = world.admin.post(&format!("{BASE}/identity-replacements"), body).await.is(201).json();
+    (grace, made)
+}
+
+on_both_engines! {
+    /// From the queue to the end, by somebody who did not ask for it.
+    async fn a_replacement_is_approved_and_executed(world: World) {
+        let mut browser = administrator(&world).await;
+        let (grace, made) = asked(&world).await;
+        let path = format!("{ALL}/{}", id(&made));
+        let queue = browser.open(&format!("{ALL}?view=open")).await;
+        assert!(queue.html.contains(&path) && queue.html.contains("Lost her &lt;telephone&gt;"), "{}", queue.html);
+        assert!(queue.html.contains("0 / 1"), "{}", queue.html);
+        let page = browser.open(&path).await;
+        for told in ["Another identity for Ada Lovelace", "grace-at-work", ">work<", "It waits for 1 to approve", "0 of 1"] {
+            assert!(page.html.contains(told), "{told}: {}", page.html);
+        }
+        assert!(page.html.contains(&format!("/console/ApplicationUser/{}", id(&grace))), "{}", page.html);
+        assert!(!page.html.contains(&format!("{path}/Execute")), "what is not its turn is not offered");
+        let proof = format!("{path}/ProveReplacementIdentity");
+        for which in ["Current", "Replacement"] {
+            let page = post(&world, &mut browser, &page, &proof, &[("identity", which)]).await;
+            assert_eq!(page.status, 200, "{}", page.html);
+        }
+        let page = browser.open(&path).await;
+        assert!(!page.html.contains("ProveReplacementIdentity") && !page.html.contains("not yet"), "{}", page.html);
+        let approved = post(&world, &mut browser, &page, &format!("{path}/Approve"), &[]).await;
+        assert!(approved.html.contains("can be executed") && approved.html.contains("1 of 1"), "{}", approved.html);
+        let done = post(&world, &mut browser, &approved, &format!("{path}/Execute"), &[]).await;
+        assert!(done.html.contains("The identity was replaced"), "{}", done.html);
+        assert!(done.html.contains("sessions and tokens"), "{}", done.html);
+        assert!(!done.html.contains(&format!("{path}/Cancel")), "{}", done.html);
+    }
+
+    /// Nobody approves what they asked for: the page says so, and the operation does.
+    async fn ones_own_request_is_for_others(world: World) {
+        let mut browser = administrator(&world).await;
+        let (grace, instance) = (person(&world, "grace").await, instance(&world).await);
+        let user = browser.open(&format!("/console/ApplicationUser/{}", id(&grace))).await;
+        let new = format!("{ALL}/new?platformUserId={}", id(&grace));
+        assert!(user.html.contains(&new), "{}", user.html);
+        let page = browser.open(&new).await;
+        assert!(page.html.contains("data-shown=\"Ada Lovelace\""), "{}", page.html);
+        let fields = [
+            ("platformUserId", id(&grace)), ("replacementIdpInstanceId", id(&instance)),
+            ("replacementUniqueUserId", "grace-at-work"), ("reason", "Lost her telephone"),
+            ("requiredApprovals", "2"), ("lifetimeMinutes", "60"),
+        ];
+        let empty: Vec<_> = fields.iter().copied().filter(|(name, _)| *name != "reason").collect();
+        let refused = post(&world, &mut browser, &page, &format!("{ALL}/new"), &empty).await;
+        assert!(refused.status == 400 && refused.html.contains("href=\"#f-reason\""), "{}", refused.html);
+        let made = post(&world, &mut browser, &page, &format!("{ALL}/new"), &fields).await;
+        assert!(made.html.contains("You asked for this") && made.html.contains("0 of 2"), "{}", made.html);
+        let open = world.all("identity-replacements").await[0].clone();
+        let path = format!("{ALL}/{}", id(&open));
+        assert!(!made.html.contains(&format!("{path}/Approve")) && !made.html.contains("ProveReplacement"), "{}", made.html);
+        let refused = post(&world, &mut browser, &made, &format!("{path}/Approve"), &[]).await;
+        assert_eq!(refused.status, 409, "{}", refused.html);
+        let gone = post(&world, &mut browser, &made, &format!("{path}/Cancel"), &[]).await;
+        assert!(gone.html.contains("Nothing was replaced"), "{}", gone.html);
+    }
+
+    /// Who may not decide is told whose turn it is, and offered nothing.
+    async fn what_is_not_ones_own_is_not_offered(world: World) {
+        let (_, made) = asked(&world).await;
+        let reader = person(&world, "reader").await;
+        let home = world.all("Subscription").await;
+        let home = home.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap();
+        assign(&world, &reader, "SubscriptionAdmin", json!({ "applyToSubscriptionId": home["id"] })).await;
+        let mut browser = Browser::new(&world);
+        sign_in(&mut browser, "/console", "reader").await;
+        let path = format!("{ALL}/{}", id(&made));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains(&format!("{path}/Approve")), "{}", page.html);
+        for hidden in ["/Cancel", "/Execute", "/ProveReplacementIdentity"] {
+            assert!(!page.html.contains(&format!("{path}{hidden}")), "{hidden}: {}", page.html);
+        }
+        post(&world, &mut browser, &page, &format!("{path}/Cancel"), &[]).await.answer.expect(403);
+    }
+}

@@ -1,0 +1,102 @@
+//! The safety of a client app, as a checklist by profile.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{BASE, Browser, administrator, assign, hidden, person, post, sign_in};
+use crate::id;
+
+/// The line about a member, from its tone on.
+fn line<'a>(html: &'a str, label: &str) -> &'a str {
+    let list = html.split("<ul class=\"checks\">").nth(1).unwrap_or_else(|| panic!("no checklist in {html}"));
+    let mut lines = list.split("</ul>").next().unwrap().split("<li class=\"").skip(1);
+    lines.find(|line| line.contains(label)).unwrap_or_else(|| panic!("no {label} in {list}"))
+}
+
+on_both_engines! {
+    /// What is missing leads to its field; when nothing is, the profile is set from here.
+    async fn a_profile_is_a_checklist(world: World) {
+        let mut browser = administrator(&world).await;
+        let app = world.make("ClientApp", json!({ "name": "Portal", "allowUserLogin": true })).await;
+        let path = format!("{BASE}/ClientApp/{}", id(&app));
+        let here = format!("/console/ClientApp/{}/safety", id(&app));
+        world.make("ClientAppRedirectUri", json!({ "clientAppId": app["id"], "uri": "https://portal.example/back", "redirectUriType": "Login" })).await;
+        let shown = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
+        assert!(shown.html.contains(&here), "the app's page leads there: {}", shown.html);
+
+        let page = browser.open(&format!("{here}?profile=fapi2")).await;
+        let pushed = line(&page.html, "Demand pushed requests");
+        assert!(pushed.starts_with("warn") && pushed.contains("#f-requirePushedAuthorizationRequests"), "{pushed}");
+        let method = line(&page.html, "Proves itself by");
+        assert!(method.starts_with("warn") && method.contains("private_key_jwt"), "{method}");
+        assert!(method.contains(&format!("ClientAppAuthenticationConfiguration/new?clientAppId={}", id(&app))), "{method}");
+        assert!(line(&page.html, "Where people come back to").starts_with("good"), "{}", page.html);
+        assert!(!page.html.contains("Give it this profile"), "it cannot be set yet: {}", page.html);
+
+        world.admin.patch(&path, json!({ "requirePushedAuthorizationRequests": true, "concurrencyToken": world.admin.get(&path).await.json()["concurrencyToken"] })).await.expect(202);
+        let configuration = json!({ "clientAppId": app["id"], "tokenEndpointAuthMethod": "private_key_jwt", "dpopBoundAccessTokens": true });
+        world.make("ClientAppAuthenticationConfiguration", configuration).await;
+        let page = browser.open(&format!("{here}?profile=fapi2")).await;
+        assert!(!page.html.contains("<li class=\"warn\">"), "{}", page.html);
+        let token = hidden(&page, "concurrencyToken");
+        let fields = [("profile", "fapi2"), ("concurrencyToken", token.as_str())];
+        let next = post(&world, &mut browser, &page, &here, &fields).await;
+        assert!(next.status == 200 && next.html.contains("It has the profile FAPI 2.0"), "{}: {}", next.status, next.html);
+        let app = world.admin.get(&path).await.is(200).json();
+        assert_eq!(app["securityProfile"], json!("Fapi2SecurityProfile"));
+        // the signed one asks for more
+        let page = browser.open(&format!("{here}?profile=fapi2-signed")).await;
+        assert!(line(&page.html, "Request: signature").starts_with("warn"), "{}", page.html);
+    }
+
+    /// A profile that is not met is refused by the operation, and told here.
+    async fn what_is_missing_is_refused(world: World) {
+        let mut browser = administrator(&world).await;
+        let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
+        let here = format!("/console/ClientApp/{}/safety", id(&app));
+        let page = browser.open(&here).await;
+        let token = app["concurrencyToken"].as_str().unwrap().to_owned();
+        let fields = [("profile", "fapi1"), ("concurrencyToken", token.as_str())];
+        let told = post(&world, &mut browser, &page, &here, &fields).await;
+        assert!(told.status == 400 && told.html.contains("class=\"problems\""), "{}: {}", told.status, told.html);
+        post(&world, &mut browser, &page, &here, &[("profile", "made up")]).await.answer.expect(400);
+    }
+
+    /// What is good for all: no implicit flow, secrets that end, own resources alone.
+    async fn what_is_good_for_all_is_told(world: World) {
+        let mut browser = administrator(&world).await;
+        let app = world.make("ClientApp", json!({ "name": "Portal", "allowedResponseTypes": "code,id_token" })).await;
+        world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
+        let page = browser.open(&format!("/console/ClientApp/{}/safety", id(&app))).await;
+        for (label, place) in [
+            ("Response types", "#f-allowedResponseTypes"),
+            ("Secrets", "ClientAppSecret?of=clientAppId"),
+            ("Only listed resources", "#f-resourceFilterEnabled"),
+        ] {
+            let line = line(&page.html, label);
+            assert!(line.starts_with("warn") && line.contains(place), "{label}: {line}");
+        }
+        assert!(line(&page.html, "Across subscriptions").starts_with("good"), "{}", page.html);
+    }
+
+    /// Who may only read sees the checklist, and no button.
+    async fn who_may_only_read_sees_it(world: World) {
+        let ada = person(&world, "ada").await;
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        assign(&world, &ada, "TenantAdmin", json!({ "applyToTenantId": tenant })).await;
+        let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
+        let tenants = format!("{BASE}/ClientApp/{}/tenants", id(&app));
+        world.admin.put(&tenants, json!({ "relatedIds": [tenant] })).await.expect(202);
+        let mut browser = Browser::new(&world);
+        sign_in(&mut browser, "/console", "ada").await;
+        let here = format!("/console/ClientApp/{}/safety", id(&app));
+        let page = browser.open(&here).await;
+        let told = line(&page.html, "Only listed resources");
+        assert!(told.starts_with("warn") && !told.contains("<a "), "{told}");
+        let page = browser.open(&format!("{here}?profile=fapi1")).await;
+        let token = app["concurrencyToken"].as_str().unwrap();
+        let fields = [("profile", "basic"), ("concurrencyToken", token)];
+        assert!(!page.html.contains("name=\"profile\""), "{}", page.html);
+        post(&world, &mut browser, &page, &here, &fields).await.answer.expect(403);
+    }
+}

@@ -1,0 +1,235 @@
+//! Feeds of events: read by cursor, in order, within what a caller may read.
+
+use chancery::{append_pending, prune_piece};
+use chancery_record::Timestamp;
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Answer, Client, World, on_both_engines};
+use serde_json::{Value as Json, json};
+
+use crate::{event::HOLD, id};
+
+const NOW: Timestamp = Timestamp(1_795_253_400_000);
+const CONFIGURATION: &str = "/api/management/v2/Event";
+const SIGN_INS: &str = "/api/management/v2/SignInEvent";
+
+/// Where the events of the default store are.
+fn store(world: &World) -> String {
+    world.path("/Event")
+}
+
+async fn place(world: &World) {
+    append_pending(&world.app, NOW).await.unwrap();
+}
+
+fn items(answer: &Json) -> &[Json] {
+    answer["items"].as_array().unwrap()
+}
+
+/// The types of events, without what all of them begin with.
+fn types(answer: &Json) -> Vec<String> {
+    items(answer)
+        .iter()
+        .map(|event| event["type"].as_str().unwrap()["platform.".len()..].to_owned())
+        .collect()
+}
+
+async fn read(client: &Client, feed: &str, parameters: &str) -> Json {
+    client.get(&format!("{feed}?{parameters}")).await.is(200).json()
+}
+
+fn next(answer: &Json) -> &str {
+    answer["next"].as_str().unwrap()
+}
+
+fn cursor(list: &Answer) -> String {
+    list.header("x-event-cursor").unwrap().to_owned()
+}
+
+on_both_engines! {
+    /// `8-events.md`, section 3: what an event says.
+    async fn an_event_is_an_envelope_that_foreign_readers_know(world: World) {
+        let user = world.user("ada").await;
+        place(&world).await;
+        let told = read(&world.admin, &store(&world), "").await;
+        let [event] = items(&told) else { panic!("{told}") };
+        assert_eq!((&event["specversion"], &event["type"]), (&json!("1.0"), &json!("platform.userstore.user.created")));
+        assert_eq!((&event["subject"], &event["data"]["id"]), (&user["id"], &user["id"]));
+        assert_eq!(event["sequence"], "00000000000000000001");
+        let instance = event["data"]["scope"]["idpInstanceId"].as_str().unwrap();
+        assert_eq!(event["source"], format!("/userstore/{instance}"));
+        assert!(event["data"]["actor"].is_string() && event["traceparent"].as_str().unwrap().len() == 55);
+        // its id is that of its audit entry, whose proof anybody who may read the trail can ask for
+        let proof = world.path(&format!("/CustomAuditTrail/{}/inclusion-proof", event["id"].as_str().unwrap()));
+        world.admin.get(&proof).await.expect(200);
+        assert_eq!((told["hasMore"].clone(), told["next"].is_string()), (json!(false), true));
+    }
+
+    /// Section 4: pieces, one behind the other, are the whole; the end has a cursor, too.
+    async fn pieces_are_the_whole(world: World) {
+        for number in 0..7 {
+            world.user(&format!("u{number}")).await;
+        }
+        place(&world).await;
+        let whole = read(&world.admin, &store(&world), "count=1000").await;
+        assert_eq!(items(&whole).len(), 7);
+        let (mut pieces, mut after) = (Vec::new(), String::new());
+        for more in [true, true, false] {
+            let piece = read(&world.admin, &store(&world), &format!("count=3{after}")).await;
+            assert_eq!(piece["hasMore"], more);
+            pieces.extend_from_slice(items(&piece));
+            after = format!("&after={}", next(&piece));
+        }
+        assert_eq!(pieces, items(&whole));
+        let end = read(&world.admin, &store(&world), &after[1..]).await;
+        assert!(items(&end).is_empty());
+        world.user("later").await;
+        place(&world).await;
+        let later = read(&world.admin, &store(&world), &format!("after={}", next(&end))).await;
+        assert_eq!(types(&later), ["userstore.user.created"]);
+    }
+
+    /// Section 4: between a list and the feed there is no gap, whatever was placed by then.
+    async fn a_list_and_the_feed_behind_it_miss_nothing(world: World) {
+        world.user("placed").await;
+        place(&world).await;
+        let waiting = world.user("waiting").await;
+        let list = world.admin.get(&world.path("/User")).await.is(200);
+        let gone = world.user("gone").await;
+        place(&world).await;
+        let behind = read(&world.admin, &store(&world), &format!("after={}", cursor(&list))).await;
+        let subjects: Vec<&Json> = items(&behind).iter().map(|event| &event["subject"]).collect();
+        assert_eq!(subjects, [&waiting["id"], &gone["id"]]);
+        // pages and lists of the configuration have theirs
+        let page = world.admin.get(&world.path("/User?count=1")).await.is(200);
+        let configuration = world.admin.get("/api/management/v2/Tenant").await.is(200);
+        world.admin.get(&format!("{}?after={}", store(&world), cursor(&page))).await.expect(200);
+        world.admin.get(&format!("{CONFIGURATION}?after={}", cursor(&configuration))).await.expect(200);
+        world.admin.get(&format!("{}?after={}", store(&world), cursor(&configuration))).await.problem(400, "invalid-request");
+    }
+
+    async fn events_are_chosen_by_type_and_subject(world: World) {
+        let user = world.user("ada").await;
+        world.admin.patch(&world.path(&format!("/User/{}", id(&user))), json!({ "firstName": "A", "concurrencyToken": user["concurrencyToken"] })).await.expect(202);
+        let group = world.group("g").await;
+        place(&world).await;
+        let feed = store(&world);
+        for (parameters, expected) in [
+            ("type=platform.userstore.user.updated".to_owned(), vec!["userstore.user.updated"]),
+            ("type=platform.userstore.user.*".to_owned(), vec!["userstore.user.created", "userstore.user.updated"]),
+            ("type=*.updated&type=platform.userstore.group.created".to_owned(), vec!["userstore.group.created"]),
+            (format!("subject={}", id(&group)), vec!["userstore.group.created"]),
+            (format!("subject={}&type=*", id(&user)), vec!["userstore.user.created", "userstore.user.updated"]),
+            ("subject=nobody".to_owned(), vec![]),
+        ] {
+            let told = read(&world.admin, &feed, &parameters).await;
+            assert_eq!(types(&told), expected, "{parameters}");
+            assert_eq!(told["hasMore"], false);
+            // what was skipped is not looked at again
+            let end = read(&world.admin, &feed, &format!("after={}", next(&told))).await;
+            assert!(items(&end).is_empty(), "{parameters}");
+        }
+        for wrong in ["count=0", "count=1001", "wait=31", "type=", "after=", "after=x", "subject=", "filter=x", "subject=a&subject=b"] {
+            world.admin.get(&format!("{feed}?{wrong}")).await.problem(400, "invalid-request");
+        }
+    }
+
+    /// Section 4: a cursor says what became of its history, instead of going on in silence.
+    async fn a_cursor_tells_of_a_history_that_was_changed_or_pruned(world: World) {
+        for name in ["a", "b", "c", "d"] {
+            world.user(name).await;
+        }
+        place(&world).await;
+        let feed = store(&world);
+        let mut after = Vec::new();
+        for count in 1..=4 {
+            after.push(next(&read(&world.admin, &feed, &format!("count={count}")).await).to_owned());
+        }
+        // the first two are old
+        world.sql(vec![
+            ("UPDATE outbox_event SET id = 7 WHERE id = (SELECT event FROM event_place WHERE trail > 0 AND position = 1)", vec![]),
+            ("UPDATE event_place SET event = 7 WHERE trail > 0 AND position = 1", vec![]),
+        ]).await;
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, NOW));
+        run.await.map_err(|error: Error| error.to_string()).unwrap();
+        assert_eq!(items(&read(&world.admin, &feed, "").await).len(), 3);
+        let told = world.admin.get(&format!("{feed}?after={}", after[1])).await.is(200).json();
+        assert_eq!(items(&told).len(), 2);
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, Timestamp(i64::MAX / 2000)));
+        run.await.map_err(|error: Error| error.to_string()).unwrap();
+        let gone = world.admin.get(&format!("{feed}?after={}", after[1])).await.problem(410, "events-gone");
+        assert!(items(&read(&world.admin, &feed, &format!("after={}", gone["oldest"].as_str().unwrap())).await).is_empty());
+        assert!(items(&read(&world.admin, &feed, &format!("after={}", after[3])).await).is_empty());
+        // an older state was restored, and another change stands where that was read
+        world.sql(vec![
+            ("UPDATE event_trail SET placed = 3, pruned = 0 WHERE trail > 0", vec![]),
+            ("DELETE FROM event_place WHERE trail > 0 AND position = 4", vec![]),
+        ]).await;
+        world.admin.get(&format!("{feed}?after={}", after[3])).await.problem(410, "event-history-changed");
+        world.user("e").await;
+        place(&world).await;
+        world.admin.get(&format!("{feed}?after={}", after[3])).await.problem(410, "event-history-changed");
+    }
+}
+
+on_both_engines! {
+    /// Section 11: now is behind all that was answered, placed or not.
+    async fn now_is_behind_every_change_that_was_answered(world: World) {
+        let feed = store(&world);
+        world.user("before").await;
+        let now = format!("{feed}?after=now");
+        let (told, ()) = tokio::join!(world.admin.get(&now), place(&world));
+        let told = told.is(200).json();
+        assert!(items(&told).is_empty());
+        world.user("after").await;
+        place(&world).await;
+        let behind = read(&world.admin, &feed, &format!("after={}", next(&told))).await;
+        assert_eq!(items(&behind).len(), 1);
+        // where nothing is placed for two seconds, it says so
+        world.sql(vec![(HOLD, vec![])]).await;
+        world.user("unplaced").await;
+        world.admin.get(&format!("{feed}?after=now")).await.problem(503, "unavailable");
+    }
+
+    /// Section 4: who waits gets the event as soon as it has its place.
+    async fn who_waits_hears_of_it(world: World) {
+        let feed = store(&world);
+        let end = read(&world.admin, &feed, "").await;
+        let waits = format!("{feed}?wait=30&after={}", next(&end));
+        let (told, _) = tokio::join!(world.admin.get(&waits), world.user("ada"));
+        assert_eq!(types(&told.is(200).json()), ["userstore.user.created"]);
+        let nothing = read(&world.admin, &feed, &format!("wait=1&after={}", next(&end)).replace(next(&end), "now")).await;
+        assert!(items(&nothing).is_empty() && nothing["next"].is_string());
+    }
+
+    /// Section 4: nobody sees an event of what they may not read, nor who acted where they may not see them.
+    async fn a_reader_sees_what_its_roles_cover(world: World) {
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let tenant = world.make("Tenant", json!({ "name": "own", "subscriptionId": subscription })).await;
+        let other = world.other_subscription("other").await;
+        let foreign = world.make("Tenant", json!({ "name": "foreign", "subscriptionId": other })).await;
+        let near = world.client_in(&subscription, "near", &[("SubscriptionAdmin", None, None)]).await;
+        let far = world.client_in(&other, "far", &[("SubscriptionAdmin", None, None)]).await;
+        let low = world.client_in(&subscription, "low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        let none = world.client("none", &[]).await;
+        place(&world).await;
+        let all = read(&world.admin, CONFIGURATION, "count=1000").await;
+        let subjects = |told: &Json| -> Vec<Json> { items(told).iter().map(|event| event["subject"].clone()).collect() };
+        assert!(subjects(&all).contains(&tenant["id"]) && subjects(&all).contains(&foreign["id"]));
+        for (client, sees, sees_not) in [(&near, &tenant, &foreign), (&far, &foreign, &tenant), (&low, &tenant, &foreign)] {
+            let told = read(client, CONFIGURATION, "count=1000").await;
+            assert!(subjects(&told).contains(&sees["id"]) && !subjects(&told).contains(&sees_not["id"]));
+            assert_eq!(told["hasMore"], false);
+        }
+        let of_tenant = read(&low, CONFIGURATION, "count=1000").await;
+        assert!(items(&of_tenant).iter().all(|event| event["data"]["scope"]["tenantId"] == tenant["id"]), "{of_tenant}");
+        // the root client app is of the default subscription: another's administrator does not learn of it
+        let actors = |told: &Json, subject: &Json| items(told).iter().find(|event| event["subject"] == *subject).unwrap()["data"]["actor"].clone();
+        assert!(actors(&all, &tenant["id"]).is_string());
+        assert!(actors(&read(&far, CONFIGURATION, "count=1000").await, &foreign["id"]).is_null());
+        for feed in [CONFIGURATION, SIGN_INS, &store(&world)] {
+            none.get(feed).await.problem(403, "forbidden");
+        }
+        far.get(&store(&world)).await.problem(404, "not-found");
+        read(&near, &store(&world), "").await;
+    }
+}

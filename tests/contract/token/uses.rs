@@ -1,0 +1,75 @@
+//! When secrets and keys were last used is noted by what they prove, and written by a job.
+
+use chancery::{Job, MailSettings, jobs};
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    app, ask,
+    assertion::{claims, key_set, present},
+    configure, refused, secret,
+    signer::{Signer, assert_with_secret},
+};
+use crate::{id, until};
+
+/// The secrets and key sets of an app that were used, as far as that is written.
+async fn used(world: &World, app: &Value) -> Vec<Uuid> {
+    let post = MailSettings {
+        master: world.app.context.master.clone(),
+        program: None,
+        networks: "".parse().unwrap(),
+    };
+    let job = jobs(&world.app, &post, chancery_web::now).into_iter().find(|job: &Job| job.name == "uses");
+    (job.unwrap().work)().await.unwrap();
+    let app = Uuid::try_parse(id(app)).unwrap();
+    let read = world.app.store.run("Uses", Mode::Quick, None, move |tx| {
+        let text = "SELECT credential_id FROM client_credential_use WHERE client_app_id = ?1";
+        let mut used = Vec::new();
+        tx.query(text, &[app.into()], |row| {
+            used.push(row.id(0)?);
+            Ok(())
+        })?;
+        Ok::<_, Error>(used)
+    });
+    read.await.unwrap()
+}
+
+/// The id of the only secret of an app.
+async fn only(world: &World, app: &Value) -> Uuid {
+    let all = world.all(&format!("ClientAppSecret/clientapp/{}", id(app))).await;
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    Uuid::try_parse(id(&all[0])).unwrap()
+}
+
+on_both_engines! {
+    /// Each way of proving a client tells what it was proven by; what proves nothing tells nothing.
+    async fn what_proved_a_client_is_known(world: World) {
+        let plain = app(&world, "plain", json!({})).await;
+        let value = secret(&world, &plain).await;
+        refused(ask(&world, &plain, "not the secret of this app", &[]).await, 401, "invalid_client");
+        assert!(used(&world, &plain).await.is_empty(), "a guess is no use");
+        ask(&world, &plain, &value, &[]).await.expect(200);
+        let first = only(&world, &plain).await;
+        until("the secret is told", async || used(&world, &plain).await == [first]).await;
+
+        let signing = app(&world, "signing", json!({})).await;
+        configure(&world, &signing, "client_secret_jwt", json!({})).await;
+        let value = secret(&world, &signing).await;
+        let own = only(&world, &signing).await;
+        // another one is beside it
+        secret(&world, &signing).await;
+        present(&world, &assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})))).await.expect(200);
+        until("the secret that signed is told", async || used(&world, &signing).await == [own]).await;
+
+        let keyed = app(&world, "keyed", json!({})).await;
+        configure(&world, &keyed, "private_key_jwt", json!({})).await;
+        let (old, new) = (Signer::new("old"), Signer::new("new"));
+        key_set(&world, &keyed, "old", json!({ "jwks": old.jwks() })).await;
+        let set = key_set(&world, &keyed, "new", json!({ "jwks": new.jwks() })).await;
+        present(&world, &new.assert(&claims(&world, &keyed, json!({})))).await.expect(200);
+        let set = Uuid::try_parse(id(&set)).unwrap();
+        until("the key set is told", async || used(&world, &keyed).await == [set]).await;
+    }
+}

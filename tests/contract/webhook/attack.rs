@@ -1,0 +1,94 @@
+//! Receivers that hang, lie, redirect or point into the server's own network harm nobody (`8-events.md`, sections 5 and 9).
+
+use chancery_testkit::{Receiver, on_both_engines};
+use serde_json::json;
+
+use super::{subscribed, subscriptions, to_this_machine, until};
+use crate::id;
+
+on_both_engines! {
+    /// Addresses in every writing: without a word of the operator none of this machine or its network is called.
+    async fn the_inside_is_out_of_reach(world: World) {
+        let receiver = Receiver::start().await;
+        let port = receiver.url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
+        for host in [
+            "127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[::1]", "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.169.254",
+            "[fd00::1]", "[fe80::1]", "0.0.0.0", "[::]",
+        ] {
+            let body = json!({ "name": host, "url": format!("https://{host}:{port}/hook") });
+            let made = world.admin.post(&subscriptions(&world), body).await;
+            if made.status == 400 {
+                continue;
+            }
+            let path = format!("{}/{}", subscriptions(&world), id(&made.is(201).json()));
+            let tested = world.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
+            assert_eq!((tested["delivered"].clone(), tested["status"].clone()), (json!(false), json!(null)), "{host}");
+            let why = tested["problem"].as_str().unwrap();
+            assert!(why.contains("public internet") || why.contains("no address"), "{host}: {why}");
+        }
+        assert!(receiver.got().is_empty());
+    }
+}
+
+on_both_engines! {
+    [to_this_machine]
+    /// A redirect is a failure, and is not followed; nothing of what was answered is told.
+    async fn redirects_are_failures(world: World) {
+        let (inner, mut outer) = (Receiver::start().await, Receiver::start().await);
+        let (path, _) = subscribed(&world, &outer, json!({ "types": ["platform.userstore.user.created"] })).await;
+        outer.answer(&format!("302 Found\r\nlocation: {}", inner.url));
+        world.user("ada").await;
+        outer.until(|got| got.len() == 2).await;
+        let row = until(&world, &path, |row| row["waiting"] == 1).await;
+        assert_eq!(row["lastFailure"], "the receiver answered 302");
+        assert!(inner.got().is_empty());
+    }
+
+    /// One that hangs holds up nobody else.
+    async fn a_receiver_that_hangs_holds_up_nobody(world: World) {
+        let (silent, mut quick) = (Receiver::start().await, Receiver::start().await);
+        let created = json!({ "types": ["platform.userstore.user.created"] });
+        subscribed(&world, &silent, created.clone()).await;
+        subscribed(&world, &quick, created).await;
+        silent.answer("nothing");
+        for number in 0..20 {
+            world.user(&format!("u{number}")).await;
+        }
+        quick.until(|got| got.len() == 21).await;
+        // of one subscription no more is under way than eight
+        assert!(silent.got().len() <= 1 + 8, "{}", silent.got().len());
+    }
+
+    /// After ten failures in a row a receiver is asked once a minute, and told so.
+    async fn a_receiver_that_fails_is_left_alone_for_a_while(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "ordering": "None" })).await;
+        receiver.answer("503 No");
+        for number in 0..30 {
+            world.user(&format!("u{number}")).await;
+        }
+        receiver.until(|got| got.len() > 10).await;
+        let row = until(&world, &path, |row| row["status"] == "Failing" && row["waiting"].as_i64() >= Some(10)).await;
+        assert_eq!(row["lastFailure"], "the receiver answered 503");
+        let paused = world.app.store.run("Test", chancery_store::Mode::Quick, None, |tx| {
+            tx.one("SELECT paused_until FROM event_subscriber", &[], |row| row.int(0))
+        });
+        let paused: Result<Option<i64>, chancery_store::Error> = paused.await;
+        assert!(paused.unwrap().unwrap() > 0);
+        assert!(receiver.got().len() <= 1 + 10 + 8, "{}", receiver.got().len());
+    }
+
+    /// A receiver that wants to be asked later is asked later.
+    async fn retry_after_is_obeyed(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        receiver.answer("429 Slow\r\nretry-after: 1");
+        world.user("ada").await;
+        receiver.until(|got| got.len() == 2).await;
+        receiver.answer("200 OK");
+        let got = receiver.until(|got| got.len() == 3).await;
+        assert_eq!(got[1].header("webhook-id"), got[2].header("webhook-id"));
+        until(&world, &path, |row| row["waiting"] == 0).await;
+    }
+}

@@ -1,0 +1,197 @@
+//! What is delivered, in which order, and what becomes of what is not.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use aws_lc_rs::hmac;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_testkit::{Received, Receiver, on_both_engines};
+use serde_json::json;
+
+use super::{activate, subscribed, subscriptions, to_this_machine, until};
+use crate::id;
+
+/// Whether one of the signatures of a request is by this secret.
+fn is_signed_by(received: &Received, secret: &str) -> bool {
+    let key = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let signed = format!(
+        "{}.{}.{}",
+        received.header("webhook-id"),
+        received.header("webhook-timestamp"),
+        received.text
+    );
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), signed.as_bytes());
+    let wanted = format!("v1,{}", BASE64_STANDARD.encode(tag));
+    received.header("webhook-signature").split(' ').any(|signature| signature == wanted)
+}
+
+/// The events that a receiver got beside tests.
+fn events(got: &[Received]) -> Vec<&Received> {
+    got.iter().filter(|received| received.kind() != "platform.event.test").collect()
+}
+
+on_both_engines! {
+    [to_this_machine]
+    /// Section 5: what the feed says is what the receiver gets, signed; a secret is changed without a gap.
+    async fn events_arrive_signed(world: World) {
+        let mut receiver = Receiver::start().await;
+        let made = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": receiver.url })).await.is(201).json();
+        let path = format!("{}/{}", subscriptions(&world), id(&made));
+        world.user("before").await;
+        world.admin.get(&world.path("/Event?after=now")).await.expect(200);
+        world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+        activate(&world, &path).await;
+        let user = world.user("ada").await;
+        let got = receiver.until(|got| events(got).len() >= 2).await;
+        // of different subjects, in any order
+        let mut told: Vec<_> = events(&got).iter().map(|received| received.kind().to_owned()).collect();
+        told.sort_unstable();
+        assert_eq!(told, ["platform.userstore.eventsubscription.updated", "platform.userstore.user.created"]);
+        let last = got.iter().find(|received| received.subject() == id(&user)).unwrap();
+        assert_eq!(last.header("webhook-id"), last.body["id"].as_str().unwrap());
+        let secret = made["secret"].as_str().unwrap();
+        assert!(got.iter().all(|received| is_signed_by(received, secret)));
+        let feed = world.admin.get(&world.path("/Event?count=1000")).await.is(200).json();
+        let mut shown = feed["items"].as_array().unwrap().last().unwrap().clone();
+        // the receiver is no caller who acted
+        shown["data"]["actor"] = json!(null);
+        assert_eq!(shown, last.body);
+        let next = world.admin.post(&format!("{path}/secret"), json!({})).await.is(200).json();
+        let next = next["secret"].as_str().unwrap();
+        world.user("ben").await;
+        let got = receiver.until(|got| got.iter().any(|received| received.kind().ends_with("user.created") && received.subject() != id(&user))).await;
+        let last = got.last().unwrap();
+        assert!(is_signed_by(last, secret) && is_signed_by(last, next), "for a day both sign");
+        let row = until(&world, &path, |row| row["delivered"] == 4).await;
+        assert_eq!((&row["status"], &row["waiting"]), (&json!("Active"), &json!(0)));
+    }
+
+    /// Section 5: later events of a subject wait behind one that failed; others go on.
+    async fn order_is_kept_within_a_subject(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.*"] })).await;
+        let ada = world.user("ada").await;
+        receiver.until(|got| events(got).len() == 1).await;
+        let is_broken = Arc::new(AtomicBool::new(true));
+        let (broken, subject) = (Arc::clone(&is_broken), id(&ada).to_owned());
+        receiver.judge(move |received| (broken.load(Ordering::Relaxed) && received.subject() == subject).then(|| "500 No".to_owned()));
+        let rename = async |name: &str| {
+            let row = world.admin.get(&world.path(&format!("/User/{}", id(&ada)))).await.is(200).json();
+            let body = json!({ "firstName": name, "concurrencyToken": row["concurrencyToken"] });
+            world.admin.patch(&world.path(&format!("/User/{}", id(&ada))), body).await.expect(202);
+        };
+        rename("One").await;
+        until(&world, &path, |row| row["waiting"] == 1).await;
+        rename("Two").await;
+        rename("Three").await;
+        let ben = world.user("ben").await;
+        receiver.until(|got| got.iter().any(|received| received.subject() == id(&ben))).await;
+        let row = until(&world, &path, |row| row["waiting"] == 3).await;
+        assert_eq!((row["status"].clone(), row["lastFailure"].clone()), (json!("Active"), json!("the receiver answered 500")));
+        let failed = events(&receiver.got()).iter().filter(|received| received.subject() == id(&ada)).count();
+        assert_eq!(failed, 2, "what waits behind is not tried");
+        is_broken.store(false, Ordering::Relaxed);
+        let got = receiver.until(|got| events(got).len() == 6).await;
+        let delivered: Vec<&str> = events(&got).iter().filter(|received| received.subject() == id(&ada)).map(|received| received.header("webhook-id")).collect();
+        assert!(delivered[1] == delivered[2] && delivered[2..].is_sorted(), "{delivered:?}");
+        until(&world, &path, |row| row["waiting"] == 0).await;
+        let listed = world.admin.get(&format!("{path}/Delivery?filter=number%20gt%201")).await.is(200).json();
+        assert_eq!((listed[0]["number"].clone(), listed[0]["status"].clone()), (json!(2), json!(200)));
+    }
+
+    /// Section 5: a receiver that answers 410 is not asked again, and the subscription says so.
+    async fn a_receiver_that_is_gone_is_left_alone(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        receiver.answer("410 Gone");
+        world.user("ada").await;
+        receiver.until(|got| events(got).len() == 1).await;
+        let row = until(&world, &path, |row| row["status"] == "Disabled").await;
+        assert_eq!((&row["isActive"], &row["waiting"]), (&json!(false), &json!(1)));
+        let told = world.admin.get(&world.path("/Event?wait=10&type=platform.event.*")).await.is(200).json();
+        assert_eq!(told["items"][0]["type"], "platform.event.subscription-disabled");
+        // it goes on where it was
+        receiver.answer("200 OK");
+        activate(&world, &path).await;
+        world.user("ben").await;
+        receiver.until(|got| events(got).len() >= 3).await;
+        until(&world, &path, |row| row["status"] == "Active" && row["waiting"] == 0).await;
+    }
+
+    /// Section 5: what was missed is sent again, with the same ids; what is not wanted is skipped.
+    async fn events_are_replayed_and_skipped(world: World) {
+        let mut receiver = Receiver::start().await;
+        let before = world.admin.get(&world.path("/User")).await.is(200).header("x-event-cursor").unwrap().to_owned();
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        for name in ["a", "b", "c"] {
+            world.user(name).await;
+        }
+        let got = receiver.until(|got| events(got).len() == 3).await;
+        let ids: Vec<String> = events(&got).iter().map(|received| received.header("webhook-id").to_owned()).collect();
+        let end = world.admin.get(&world.path("/User")).await.is(200).header("x-event-cursor").unwrap().to_owned();
+        let replay = async |body| world.admin.post(&format!("{path}/replay"), body).await;
+        assert_eq!(replay(json!({ "ids": [ids[0]] })).await.is(202).json()["count"], 1);
+        assert_eq!(replay(json!({ "after": before, "until": end })).await.is(202).json()["count"], 3);
+        assert_eq!(replay(json!({ "from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z" })).await.is(202).json()["count"], 3);
+        assert_eq!(replay(json!({ "dead": true })).await.is(202).json()["count"], 0);
+        let got = receiver.until(|got| events(got).len() == 10).await;
+        assert!(events(&got).iter().all(|received| ids.iter().any(|id| id == received.header("webhook-id"))));
+        for wrong in [json!({}), json!({ "dead": false }), json!({ "ids": [] }), json!({ "ids": ["x"] }), json!({ "after": end }), json!({ "from": "x", "to": "y" }), json!({ "dead": true, "ids": ["1"] })] {
+            replay(wrong).await.problem(400, "invalid-request");
+        }
+        receiver.answer("500 No");
+        world.user("d").await;
+        until(&world, &path, |row| row["waiting"] == 1).await;
+        let end = world.admin.get(&world.path("/Event?after=now")).await.is(200).json()["next"].clone();
+        let skipped = world.admin.post(&format!("{path}/skip"), json!({ "after": end })).await.is(200).json();
+        assert_eq!(skipped["waiting"], 0);
+        receiver.answer("200 OK");
+        world.user("e").await;
+        receiver.until(|got| events(got).len() == 12).await;
+        world.admin.post(&format!("{path}/skip"), json!({ "after": "x" })).await.problem(400, "invalid-request");
+        // an active one is deleted with all that it left
+        world.admin.delete(&path).await.expect(204);
+        world.admin.get(&path).await.problem(404, "not-found");
+    }
+
+    /// Section 6: what was pruned before it could be delivered is told.
+    async fn a_gap_is_told(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
+        world.admin.patch(&path, off).await.expect(202);
+        for name in ["a", "b"] {
+            world.user(name).await;
+        }
+        world.admin.get(&world.path("/Event?after=now")).await.expect(200);
+        world.sql(vec![
+            ("UPDATE event_trail SET pruned = placed WHERE trail > 0", vec![]),
+            ("DELETE FROM event_place WHERE trail > 0 AND position < (SELECT t.placed FROM event_trail t WHERE t.trail = event_place.trail)", vec![]),
+        ]).await;
+        activate(&world, &path).await;
+        let got = receiver.until(|got| events(got).len() == 1).await;
+        assert_eq!(events(&got)[0].kind(), "platform.event.gap");
+        world.user("c").await;
+        receiver.until(|got| events(got).len() == 2).await;
+    }
+
+    /// Sign-ins and the configuration have one subscription.
+    async fn a_subscription_of_the_configuration_gets_its_scope_alone(world: World) {
+        let mut receiver = Receiver::start().await;
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let other = world.other_subscription("other").await;
+        let configuration = "/api/management/v2/EventSubscription";
+        let body = json!({ "name": "r", "url": receiver.url, "subscriptionId": subscription, "types": ["platform.management.tenant.*", "platform.signin.*"] });
+        let made = world.admin.post(configuration, body).await.is(201).json();
+        let path = format!("{configuration}/{}", id(&made));
+        world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+        activate(&world, &path).await;
+        world.make("Tenant", json!({ "name": "foreign", "subscriptionId": other })).await;
+        let own = world.make("Tenant", json!({ "name": "own", "subscriptionId": subscription })).await;
+        let got = receiver.until(|got| !events(got).is_empty()).await;
+        let subjects: Vec<&str> = events(&got).iter().map(|received| received.subject()).collect();
+        assert_eq!(subjects, [id(&own)]);
+    }
+}

@@ -10,8 +10,8 @@ use uuid::Uuid;
 pub enum EndOf<'a> {
     /// A session.
     Session(Uuid),
-    /// All sessions and grants of a platform user.
-    Person(Uuid),
+    /// All sessions and grants of these platform users, at most `LIST` of them.
+    People(&'a [Uuid]),
     /// The same, of those who are these users of a user store, at most `LIST` of them.
     StoreUsers {
         /// The user store.
@@ -31,25 +31,6 @@ pub enum EndOf<'a> {
 }
 
 impl EndOf<'_> {
-    /// Adds the condition on the person of a row, whom a column names.
-    fn add_person(self, sql: &mut Sql, column: &str) {
-        sql.add(column);
-        if let Self::Person(id) = self {
-            sql.add(" = ");
-            sql.add_bound(id);
-        }
-        if let Self::StoreUsers { store, users } = self {
-            sql.add(
-                " IN (SELECT u.id FROM application_identity i JOIN application_user u \
-                 ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
-            );
-            sql.add_bound(store);
-            sql.add(" AND i.subject IN ");
-            sql.add_list(users.iter().map(|user| user.to_string().into()));
-            sql.add(")");
-        }
-    }
-
     /// Adds the condition on a table's rows; `by_id` finds the row, or rows, that an id names.
     fn add_condition(self, sql: &mut Sql, by_id: &str) {
         match self {
@@ -57,7 +38,9 @@ impl EndOf<'_> {
                 sql.add(by_id);
                 sql.add_bound(id);
             }
-            Self::Person(_) | Self::StoreUsers { .. } => self.add_person(sql, "person_id"),
+            Self::People(ids) => add_people(sql, "person_id", ids),
+            // whoever they are was looked up
+            Self::StoreUsers { .. } => sql.add("FALSE"),
             Self::Access { client_app, person } => {
                 sql.add("client_app_id = ");
                 sql.add_bound(client_app);
@@ -86,7 +69,41 @@ pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>) ->
     end(context, tx, whose, false)
 }
 
+/// Adds the condition on the person of a row, whom a column names.
+fn add_people(sql: &mut Sql, column: &str, people: &[Uuid]) {
+    sql.add(column);
+    sql.add(" IN ");
+    sql.add_list(people.iter().map(|person| (*person).into()));
+}
+
+/// The platform users who are these users of a user store.
+fn people_of(tx: &mut Tx<'_>, store: Uuid, users: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
+    // not as a join, nor within the statements that need it: with tables that look empty to PostgreSQL, as they do while
+    // many are imported, it would read all of one table for each row of the other
+    let mut sql = Sql::new(
+        "SELECT (SELECT u.id FROM application_user u WHERE u.rid = i.application_user_rid) \
+         FROM application_identity i WHERE i.idp_instance_id = ",
+    );
+    sql.add_bound(store);
+    sql.add(" AND i.subject IN ");
+    sql.add_list(users.iter().map(|user| user.to_string().into()));
+    let mut people = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        people.push(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(people)
+}
+
 fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool) -> Result<(), Problem> {
+    if let EndOf::StoreUsers { store, users } = whose {
+        let people = people_of(tx, store, users)?;
+        return if people.is_empty() {
+            Ok(())
+        } else {
+            end(context, tx, EndOf::People(&people), is_announced)
+        };
+    }
     let now = context.now;
     let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
     if !matches!(whose, EndOf::Grant(_) | EndOf::Access { .. }) {
@@ -104,8 +121,8 @@ fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool)
         whose.add_condition(&mut ended, "id = ");
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }
-    if matches!(whose, EndOf::Person(_) | EndOf::StoreUsers { .. }) {
-        cut_off(tx, whose, now)?;
+    if let EndOf::People(people) = whose {
+        cut_off(tx, people, now)?;
     }
     let of_session = matches!(whose, EndOf::Session(_));
     let grants = if of_session { "is_offline = FALSE AND session_id = " } else { "id = " };
@@ -173,18 +190,18 @@ pub fn sign_out_by(
         sessions.push(row.id(0)?);
         Ok(())
     })?;
-    cut_off(tx, EndOf::Person(person), context.now)?;
+    cut_off(tx, &[person], context.now)?;
     sessions.into_iter().try_for_each(|session| sign_out(context, tx, EndOf::Session(session)))
 }
 
 /// What these people proved in sign-ins under way counts no longer, nor of browsers that are remembered.
-fn cut_off(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(), StoreError> {
+fn cut_off(tx: &mut Tx<'_>, people: &[Uuid], now: Timestamp) -> Result<(), StoreError> {
     let mut forgotten = Sql::new("WHERE ");
-    whose.add_person(&mut forgotten, "person_id");
+    add_people(&mut forgotten, "person_id", people);
     tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
     let until = now.plus(LONGEST_FLOW_MS);
     let mut cut = Sql { text: CUT.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
-    whose.add_person(&mut cut, "id");
+    add_people(&mut cut, "id", people);
     cut.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
     tx.queue(&StateTable::SignInCutoff.insert(&cut.text), cut.parameters)
 }
@@ -199,10 +216,8 @@ pub fn sign_out_user_by(
     (store, user): (Uuid, Uuid),
     credential: Uuid,
 ) -> Result<(), Problem> {
-    let text = "SELECT u.id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-        WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    let person = tx.one(text, &[store.into(), user.to_string().into()], |row| row.id(0))?;
-    person.map_or(Ok(()), |person| sign_out_by(context, tx, (person, credential)))
+    let people = people_of(tx, store, &[user])?;
+    people.into_iter().try_for_each(|person| sign_out_by(context, tx, (person, credential)))
 }
 
 /// The most that a sign-in may take, in ms: an hour, of which half is for clocks that differ.

@@ -34,7 +34,7 @@ pub type Step = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Proble
 
 /// The steps of a revocation, all in one transaction: the person is signed out.
 pub static STEPS: &[Step] =
-    &[|context, tx, replaced| sign_out(context, tx, EndOf::Person(replaced.platform_user))];
+    &[|context, tx, replaced| sign_out(context, tx, EndOf::People(&[replaced.platform_user]))];
 
 /// Queues the revocation for the job.
 pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), StoreError> {

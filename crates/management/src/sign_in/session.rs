@@ -121,7 +121,7 @@ fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let key = APPLICATION_USER.read_key(call.request.parameter(0))?;
     let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
     let id = ApplicationUser::ID.get(&person.values)?.0;
-    sign_out(&call.context, tx, EndOf::Person(id))?;
+    sign_out(&call.context, tx, EndOf::People(&[id]))?;
     let same = (&person, person.values.as_slice());
     note(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
     Ok(Answer::new(call.request.op.status))

@@ -20,6 +20,7 @@ mod conditions;
 mod console;
 mod coverage;
 mod customer;
+mod delta;
 mod documents;
 mod durability;
 mod edge;

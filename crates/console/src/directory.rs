@@ -331,6 +331,8 @@ mod tests {
         ("GetOptionsByTypeAndRef", "the settings"),
         ("GetCustomAssetMimeTypes", "files cannot be sent by a form yet"),
         ("GetEvents", "is for programs"),
+        ("GetUserDelta", "is for programs"),
+        ("GetGroupDelta", "is for programs"),
         ("GetSignInEvents", "is for programs"),
         ("StreamEvents", "is for programs"),
         ("ReplayEventDeliveries", "is run by deliveries.rs"),

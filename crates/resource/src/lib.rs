@@ -17,6 +17,7 @@ pub use audit::signer::{AuditKey, AuditSigner};
 pub use audit::tails::Tails;
 pub use audit::tree::{Tree, number, origin, read_position, with_nodes};
 pub use audit::{
+    delta,
     event::SIGN_INS,
     event_cursor::{EventCursor, TrailState},
     feed, proof as audit_proof, trail as audit_trail,

@@ -1,30 +1,30 @@
 //! Reading a trail of events in its order: pieces from a cursor on, with or without waiting for the next event.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use chancery_record::Value;
 use chancery_store::Tx;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
-use uuid::Uuid;
+use serde_json::json;
 
 use super::{
     entry::written,
-    event::SIGN_INS,
+    envelope::{Delivered, FEED, Kept, Seen, delivered},
     event_cursor::{EventCursor, TrailState},
 };
 use crate::{
-    Answer, Call, Context, Custom, JsonForm, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply,
-    Scope, Shape, Sql, Work, write::integrity::visible,
+    Answer, Call, Context, Custom, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply, Scope, Shape,
+    Sql, Work,
 };
 
-const AFTER: QueryParameter = QueryParameter::optional(
+/// Where to go on.
+pub const AFTER: QueryParameter = QueryParameter::optional(
     "after",
     "A cursor: next of an earlier answer, or X-Event-Cursor of a list. now: behind all changes that were answered before. \
      Without it the feed begins at the oldest event that is kept.",
     512,
 );
-const COUNT: QueryParameter =
+/// How much to read.
+pub const COUNT: QueryParameter =
     QueryParameter::number("count", "How many events at most; 100 without it.", (1, 1000));
 const TYPE: QueryParameter = QueryParameter::several(
     "type",
@@ -33,7 +33,8 @@ const TYPE: QueryParameter = QueryParameter::several(
 );
 const SUBJECT: QueryParameter =
     QueryParameter::optional("subject", "The key of what the events are about.", 500);
-const WAIT: QueryParameter = QueryParameter::number(
+/// How long to wait.
+pub const WAIT: QueryParameter = QueryParameter::number(
     "wait",
     "How many seconds to wait for an event where there is none; without it the answer comes at once.",
     (0, 30),
@@ -43,9 +44,6 @@ const WAIT: QueryParameter = QueryParameter::number(
 pub const STREAM_QUERY: &[QueryParameter] = &[AFTER, TYPE, SUBJECT];
 /// The query parameters of a feed.
 pub const QUERY: &[QueryParameter] = &[AFTER, COUNT, TYPE, SUBJECT, WAIT];
-/// The answer of a feed.
-pub static FEED: JsonForm = JsonForm { name: "EventFeed", schema: feed_schema };
-
 /// How many events are looked at for one answer, where few fit the types or the caller's scope.
 const MOST_SEEN: i64 = 10_000;
 /// How long `after=now` waits for what was answered to be placed, in milliseconds.
@@ -76,6 +74,19 @@ pub const MORE: &str = "x-event-more";
 /// Parameters that are malformed; a cursor whose history was changed, or whose next events were pruned.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> Result<Answer, Problem> {
     let wanted = Wanted::read(call)?;
+    follow(call, tx, (trail, &wanted), |found, call, tx| found.write(call, tx, actors))
+}
+
+/// Answers with what `write` makes of the wanted events behind a cursor, once there are some or the time to wait is over.
+///
+/// # Errors
+/// As [`read`], and those of `write`.
+pub fn follow(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    (trail, wanted): (i64, &Wanted),
+    write: impl FnOnce(Found, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
+) -> Result<Answer, Problem> {
     let state = TrailState::read(tx, trail)?;
     let begun = call.result::<Begun>(call.steps.results.len().wrapping_sub(1))?;
     let begun = begun.map_or_else(|| Begun::first(call, tx, (trail, &state)), |begun| Ok(*begun))?;
@@ -91,14 +102,14 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> 
     }
     let cursor = begun.cursor.unwrap_or_else(|| state.end(trail));
     cursor.check(&call.context, tx, &state)?;
-    let found = Found::read(&call.context, tx, (cursor, &state), (&wanted, &Which::All))?;
+    let found = Found::read(&call.context, tx, (cursor, &state), (wanted, &Which::All))?;
     let left = begun.at + wanted.wait * 1000 - call.context.now.0;
-    if found.events.is_empty() && found.next.position >= state.placed && left > 0 {
+    if found.events.is_empty() && !found.has_more && left > 0 {
         let next = Begun { cursor: Some(found.next), behind: None, ..begun };
         let most = Duration::from_millis(left.unsigned_abs());
         return Ok(wait(call, (trail, found.next.position), most, next));
     }
-    found.write(call, tx, (trail, &state), actors)
+    write(found, call, tx)
 }
 
 /// Where a reader began, and when, by the clock of the call.
@@ -160,8 +171,9 @@ fn too_late() -> Problem {
 }
 
 /// What a reader asks for.
-struct Wanted {
+pub struct Wanted {
     count: usize,
+    /// Their types, which may end in an asterisk; of none, all are.
     types: Vec<String>,
     subject: Option<String>,
     /// In seconds.
@@ -169,15 +181,21 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(call: &Call) -> Result<Self, Problem> {
+    /// Events of these types, as many as the request asks for.
+    ///
+    /// # Errors
+    /// Parameters that are malformed.
+    pub fn of_types(call: &Call, types: Vec<String>) -> Result<Self, Problem> {
         let request = &call.request;
         let count = COUNT.read_number(request)?.unwrap_or(100);
-        Ok(Self {
-            count: usize::try_from(count).unwrap_or(100),
-            types: TYPE.read_several(request)?.into_iter().map(str::to_owned).collect(),
-            subject: SUBJECT.read_optional(request)?.map(str::to_owned),
-            wait: WAIT.read_number(request)?.unwrap_or(0),
-        })
+        let wait = WAIT.read_number(request)?.unwrap_or(0);
+        Ok(Self { count: usize::try_from(count).unwrap_or(100), types, subject: None, wait })
+    }
+
+    fn read(call: &Call) -> Result<Self, Problem> {
+        let types = TYPE.read_several(&call.request)?.into_iter().map(str::to_owned).collect();
+        let subject = SUBJECT.read_optional(&call.request)?.map(str::to_owned);
+        Ok(Self { subject, ..Self::of_types(call, types)? })
     }
 
     fn fits(&self, kept: &Kept<'_>) -> bool {
@@ -263,46 +281,14 @@ pub fn outgoing(
     Ok((events, found.next))
 }
 
-/// An envelope as it is kept.
-#[derive(Deserialize)]
-struct Kept<'a> {
-    id: std::borrow::Cow<'a, str>,
-    #[serde(rename = "type")]
-    kind: std::borrow::Cow<'a, str>,
-    subject: std::borrow::Cow<'a, str>,
-    time: std::borrow::Cow<'a, str>,
-    data: Map<String, Json>,
-}
-
-/// An event as it is delivered.
-#[derive(Serialize)]
-struct Delivered {
-    #[serde(skip)]
-    at: EventCursor,
-    specversion: &'static str,
-    id: String,
-    source: String,
-    r#type: String,
-    subject: String,
-    time: String,
-    datacontenttype: &'static str,
-    sequence: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<String>,
-    data: Map<String, Json>,
-}
-
-impl Delivered {
-    fn write(&self, call: &mut Call) -> Result<(), Problem> {
-        call.answer.bytes.extend_from_slice(written(self)?.as_bytes());
-        Ok(())
-    }
-}
-
 /// Events that were found, and how far the reader has come with them.
-struct Found {
-    events: Vec<Delivered>,
-    next: EventCursor,
+pub struct Found {
+    /// Those that fit.
+    pub events: Vec<Delivered>,
+    /// How far the reader has come with them.
+    pub next: EventCursor,
+    /// Whether there is more at once.
+    has_more: bool,
 }
 
 impl Found {
@@ -349,24 +335,25 @@ impl Found {
             let event = tx.one(text, &[Value::Int(cursor.trail), Value::Int(end)], |row| row.int(0))?;
             next = EventCursor { trail: cursor.trail, position: end, event: event.unwrap_or(0) };
         }
-        Ok(Self { events, next })
+        Ok(Self { events, next, has_more: next.position < state.placed })
     }
 
-    fn write(
-        self,
-        call: &mut Call,
-        tx: &mut Tx<'_>,
-        (trail, state): (i64, &TrailState),
-        actors: &[&Shape],
-    ) -> Result<Answer, Problem> {
+    /// What ends an answer: the cursor behind the events, and whether there is more.
+    pub fn end(&self, call: &mut Call) {
+        let end = json!({ "next": self.next.seal(&call.context), "hasMore": self.has_more }).to_string();
+        call.answer.bytes.push(b',');
+        call.answer.bytes.extend_from_slice(end.as_bytes().get(1..).unwrap_or_default());
+    }
+
+    fn write(mut self, call: &mut Call, tx: &mut Tx<'_>, actors: &[&Shape]) -> Result<Answer, Problem> {
         let seen = Seen::read(&call.context, tx, &self.events, actors)?;
         if call.request.op.reply == Reply::Events {
-            return self.stream(call, &seen, state);
+            return self.stream(call, &seen);
         }
         let answer = Answer::new(call.request.op.status);
         call.answer.begin(answer.status, Vec::new());
         call.answer.bytes.extend_from_slice(b"{\"items\":[");
-        for (index, mut event) in self.events.into_iter().enumerate() {
+        for (index, event) in self.events.iter_mut().enumerate() {
             if index > 0 {
                 call.answer.bytes.push(b',');
             }
@@ -374,20 +361,16 @@ impl Found {
             event.write(call)?;
             call.answer.flush_if_large()?;
         }
-        debug_assert_eq!(self.next.trail, trail);
-        let end =
-            json!({ "next": self.next.seal(&call.context), "hasMore": self.next.position < state.placed });
-        let end = end.to_string();
-        call.answer.bytes.extend_from_slice(b"],");
-        call.answer.bytes.extend_from_slice(end.as_bytes().get(1..).unwrap_or_default());
+        call.answer.bytes.push(b']');
+        self.end(call);
         Ok(answer)
     }
 
     /// Writes the events as server-sent events, each with the cursor behind it.
-    fn stream(self, call: &mut Call, seen: &Seen, state: &TrailState) -> Result<Answer, Problem> {
+    fn stream(self, call: &mut Call, seen: &Seen) -> Result<Answer, Problem> {
         let mut answer = Answer::new(call.request.op.status);
         answer.headers.push((CURSOR, self.next.seal(&call.context)));
-        if self.next.position < state.placed {
+        if self.has_more {
             answer.headers.push((MORE, "true".to_owned()));
         }
         call.answer.begin(answer.status, answer.headers.clone());
@@ -416,107 +399,4 @@ fn add_scope(sql: &mut Sql, scope: &Scope) {
         }
     }
     sql.add(")");
-}
-
-const PARTS: [&str; 4] = ["customerId", "subscriptionId", "tenantId", "idpInstanceId"];
-
-fn delivered(
-    kept: &Kept<'_>,
-    at: EventCursor,
-    scope: [Option<Uuid>; 4],
-    traceparent: Option<String>,
-) -> Delivered {
-    let [_, subscription, _, instance] = scope;
-    let source = match (at.trail, subscription, instance) {
-        (1.., _, Some(instance)) => format!("/userstore/{instance}"),
-        (1.., _, None) => "/userstore".to_owned(),
-        (SIGN_INS, Some(subscription), _) => format!("/signin/{subscription}"),
-        (SIGN_INS, None, _) => "/signin".to_owned(),
-        (_, Some(subscription), _) => format!("/management/{subscription}"),
-        (_, None, _) => "/management".to_owned(),
-    };
-    let mut data = kept.data.clone();
-    let known = PARTS.into_iter().zip(scope).filter_map(|(name, id)| Some((name.to_owned(), json!(id?))));
-    data.insert("scope".to_owned(), Json::Object(known.collect()));
-    Delivered {
-        at,
-        specversion: "1.0",
-        id: kept.id.clone().into_owned(),
-        source,
-        r#type: kept.kind.clone().into_owned(),
-        subject: kept.subject.clone().into_owned(),
-        time: kept.time.clone().into_owned(),
-        datacontenttype: "application/json",
-        sequence: format!("{:020}", at.position),
-        traceparent,
-        data,
-    }
-}
-
-/// Of whom a reader learns that they acted.
-enum Seen {
-    Everybody,
-    These(HashSet<Uuid>),
-}
-
-impl Seen {
-    fn read(
-        context: &Context,
-        tx: &mut Tx<'_>,
-        events: &[Delivered],
-        actors: &[&Shape],
-    ) -> Result<Self, Problem> {
-        if matches!(context.scope, Scope::Everything) {
-            return Ok(Self::Everybody);
-        }
-        let mut seen: HashSet<Uuid> = context.actor.into_iter().collect();
-        let named: HashSet<Uuid> = events.iter().filter_map(|event| actor(&event.data)).collect();
-        let named: Vec<Uuid> = named.into_iter().collect();
-        for shape in actors {
-            seen.extend(visible(context, tx, shape, &named)?.into_keys());
-        }
-        Ok(Self::These(seen))
-    }
-
-    fn hide(&self, data: &mut Map<String, Json>) {
-        if let (Self::These(seen), Some(acted)) = (self, actor(data))
-            && !seen.contains(&acted)
-        {
-            data.insert("actor".to_owned(), Json::Null);
-        }
-    }
-}
-
-fn actor(data: &Map<String, Json>) -> Option<Uuid> {
-    data.get("actor").and_then(Json::as_str).and_then(|id| id.parse().ok())
-}
-
-fn feed_schema() -> Json {
-    let text = |about: &str| json!({ "type": "string", "description": about });
-    json!({
-        "type": "object",
-        "description": "Events in the order of the feed, and how to go on.",
-        "required": ["items", "next", "hasMore"],
-        "properties": {
-            "items": { "type": "array", "maxItems": 1000, "items": {
-                "type": "object",
-                "description": "An event: a CloudEvents 1.0 envelope.",
-                "required": ["specversion", "id", "source", "type", "subject", "time", "datacontenttype", "sequence", "data"],
-                "properties": {
-                    "specversion": { "const": "1.0" },
-                    "id": text("Its number. Where the change is audited, that of its entry in the audit trail."),
-                    "source": text("Where it happened: /userstore/{id of the instance}, /management/{id of the subscription}, /management, /signin/{id of the subscription}."),
-                    "type": text("What happened, e.g. platform.userstore.user.updated."),
-                    "subject": text("The key of what it is about."),
-                    "time": { "type": "string", "format": "date-time", "description": "When it happened." },
-                    "datacontenttype": { "const": "application/json" },
-                    "sequence": text("Its position in the feed, with zeros in front: 20 digits."),
-                    "traceparent": text("The request behind it (W3C Trace Context)."),
-                    "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each; addedCount, removedCount and complete: false where there are more), scope." },
-                },
-            } },
-            "next": text("The cursor behind these events: after of the next call. It is there when items is empty, too."),
-            "hasMore": { "type": "boolean", "description": "Whether there is more at once." },
-        },
-    })
 }

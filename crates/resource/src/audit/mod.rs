@@ -1,6 +1,8 @@
 //! The audit trail: entries, their signatures, the trees over them, the keys of persons.
 
+pub mod delta;
 pub mod entry;
+pub mod envelope;
 pub mod event;
 pub mod event_cursor;
 pub mod feed;

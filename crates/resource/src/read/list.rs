@@ -496,6 +496,20 @@ pub fn write_items(
     condition: &dyn Fn(&mut Sql),
     order: &str,
 ) -> Result<(), Problem> {
+    call.answer.bytes.push(b'[');
+    write_rows(call, tx, (shape, owner), (condition, order), &mut true)?;
+    call.answer.bytes.push(b']');
+    Ok(())
+}
+
+/// The same without brackets, after other rows unless these are the first.
+pub fn write_rows(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    (shape, owner): (&'static Shape, Option<&OwnerRow>),
+    (condition, order): (&dyn Fn(&mut Sql), &str),
+    first: &mut bool,
+) -> Result<(), Problem> {
     let mut sql = shape.select(&call.context, owner.map(|owner| owner.rid));
     condition(&mut sql);
     sql.add(order);
@@ -505,8 +519,5 @@ pub fn write_items(
         rows.ends.push((row.int(0)?, rows.json.len()));
         Ok(())
     })?;
-    call.answer.bytes.push(b'[');
-    rows.write(call, tx, shape, &mut true)?;
-    call.answer.bytes.push(b']');
-    Ok(())
+    rows.write(call, tx, shape, first)
 }

@@ -2,11 +2,13 @@
 
 use chancery_record::{KEY, record};
 use chancery_resource::{
-    Action, Answer, Call, Custom, Method, Op,
+    Action, Answer, Call, Custom, JsonForm, Method, Op,
     Permit::UserStore,
-    Problem, QueryParameter, Reach, Shape, Tx,
+    Problem, QueryParameter, Reach, Reply, Shape, Tx, delta,
     feed::{self, QUERY, STREAM_QUERY},
 };
+
+use crate::audit_trail::AUDIT_TRAIL;
 
 record! {
     /// What happened to something: a CloudEvents 1.0 envelope.
@@ -49,4 +51,13 @@ pub static OPERATIONS: &[Op] = &[
 fn get(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let trail = call.context.scope.store();
     feed::read(call, tx, trail, &[])
+}
+
+/// The action that answers what changed of a resource behind a cursor.
+pub const fn changes(form: &'static JsonForm) -> Action {
+    Action::Custom(feed::reading(read_changes).replying(Reply::Json(form)))
+}
+
+fn read_changes(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    delta::read(call, tx, &AUDIT_TRAIL)
 }

@@ -4,11 +4,13 @@ mod membership;
 
 use chancery_record::{KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relation, RelationChange, Shape, Unique,
+    Action as A, Custom, JsonForm, Method as M, Op, Permit::UserStore, Reach, Relation, RelationChange,
+    Shape, Unique, delta,
 };
 
 use crate::{
     GroupId, InstanceId,
+    event::changes,
     user::{USER, User},
 };
 
@@ -70,6 +72,8 @@ const USERS: &str = "/administration/Group/{groupId}/users";
 const PARENTS: &str = "/administration/Group/{groupId}/parentgroups";
 const MEMBERS: &str = "/administration/Group/{groupId}/membergroups";
 
+static DELTA: JsonForm = JsonForm { name: "GroupDelta", schema: || delta::schema("Group") };
+
 const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
     Op::new(name, method, path, UserStore, &GROUP, action, summary)
 }
@@ -81,6 +85,15 @@ const fn list(run: chancery_resource::Run) -> A {
 /// The operations on groups.
 pub static OPERATIONS: &[Op] = &[
     op("GetGroups", M::Get, ALL, A::List, "Lists the groups."),
+    op(
+        "GetGroupDelta",
+        M::Get,
+        "/administration/Group/delta",
+        changes(&DELTA),
+        "Reads which groups changed behind a cursor, in themselves or their links: each once, as it is now, or as deleted.",
+    )
+    .with_query(delta::QUERY)
+    .added(),
     op("CreateGroup", M::Post, ALL, A::Create, "Creates a group."),
     op("UpdateGroups", M::Put, BATCH, A::ReplaceBatch, "Replaces many groups, all or none."),
     op("CreateGroupBatch", M::Post, BATCH, A::CreateBatch, "Creates many groups, all or none."),

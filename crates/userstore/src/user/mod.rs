@@ -15,8 +15,8 @@ use chancery_record::{
     SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relation,
-    RelationChange, Shape, Tx, Unique, read_one, select_by,
+    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
+    Relation, RelationChange, Shape, Tx, Unique, delta, read_one, select_by,
 };
 
 use uuid::Uuid;
@@ -28,7 +28,7 @@ pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};
 pub use states::STATES_OPERATIONS;
 
-use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
+use crate::{InstanceId, UserId, event::changes, group::GROUP, synchronize::USERS};
 
 const TRUE: DefaultValue = DefaultValue::Bool(true);
 const FALSE: DefaultValue = DefaultValue::Bool(false);
@@ -144,6 +144,8 @@ const BATCH: &str = "/administration/User/batch";
 const GROUPS: &str = "/administration/User/{userId}/groups";
 const EMAIL: &[&Field] = &[User::EMAIL_ADDRESS.field(), User::EMAIL_ADDRESS_CONFIRMED.field()];
 
+static DELTA: JsonForm = JsonForm { name: "UserDelta", schema: || delta::schema("User") };
+
 const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
     Op::new(name, method, path, UserStore, &USER, action, summary)
 }
@@ -159,6 +161,15 @@ pub static OPERATIONS: &[Op] = &[
         "Finds people by the beginning of a name or an address: login name first, then e-mail address.",
     )
     .with_query(search::PARAMETERS)
+    .added(),
+    op(
+        "GetUserDelta",
+        M::Get,
+        "/administration/User/delta",
+        changes(&DELTA),
+        "Reads which users changed behind a cursor, in themselves or their groups: each once, as it is now, or as deleted.",
+    )
+    .with_query(delta::QUERY)
     .added(),
     op("CreateUser", M::Post, ALL, A::Create, "Creates a user."),
     op("UpdateUsers", M::Put, BATCH, A::ReplaceBatch, "Replaces many users, all or none."),

@@ -33,6 +33,7 @@ mod failing_disk;
 mod feed;
 mod figures;
 mod group;
+mod history;
 mod identity_replacement;
 mod image;
 mod jobs;

@@ -11,7 +11,7 @@ mod counted;
 mod device;
 mod event;
 mod explain;
-mod fleet;
+pub mod fleet;
 mod killed;
 mod killed_factor;
 mod limits;

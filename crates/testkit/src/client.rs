@@ -124,11 +124,17 @@ impl Client {
     /// When the server does not answer with one.
     #[expect(clippy::expect_used, reason = "a test cannot go on without an answer")]
     pub async fn stream(&self, path: &str, headers: &[(&str, &str)]) -> EventStream {
-        let opened = self.request(&Method::GET, path, headers, Vec::new()).await;
-        let (parts, body) = opened.expect("the server answers");
-        assert_eq!(parts.status, StatusCode::OK);
+        self.try_stream(path, headers).await.expect("the server answers with a stream")
+    }
+
+    /// The same; `None` where the server does not answer, or not with 200.
+    pub async fn try_stream(&self, path: &str, headers: &[(&str, &str)]) -> Option<EventStream> {
+        let (parts, body) = self.request(&Method::GET, path, headers, Vec::new()).await?;
+        if parts.status != StatusCode::OK {
+            return None;
+        }
         assert_eq!(parts.headers["content-type"], "text/event-stream");
-        EventStream { body, read: String::new() }
+        Some(EventStream { body, read: String::new() })
     }
 
     /// The status of the answer to a GET whose body never ends.

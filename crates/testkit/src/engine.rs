@@ -114,6 +114,21 @@ impl Database {
         assert!(execute(cluster, &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
     }
 
+    /// A copy of the database and its files, as a backup that is restored is. Its servers have ended. `None` when the
+    /// engine refuses.
+    pub fn copy(&self) -> Option<Self> {
+        let engine = if self.on_server().is_some() { Engine::Postgres } else { Engine::Sqlite };
+        Self::copied(engine, self.on_server().map_or("", |(_, name)| name), &self.folder())
+    }
+
+    /// Ends all connections to the database, where it is on a server.
+    pub fn break_connections(&self) {
+        if let Some((cluster, name)) = self.on_server() {
+            let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname";
+            execute(cluster, &format!("{end} = '{name}'"));
+        }
+    }
+
     /// The database's cluster and its name there.
     fn on_server(&self) -> Option<(&str, &str)> {
         self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))

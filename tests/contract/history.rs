@@ -1,0 +1,232 @@
+//! The checked history of `8-events.md`, section 9: many clients change users through processes that are killed, while those who
+//! read by feed, by stream and by webhook are killed, too. What was answered is told once, in the order of its subject, and
+//! nothing else is; and who goes on from a state that a restore undid is told so.
+
+mod readers;
+mod restored;
+mod writers;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use chancery_testkit::{Client, Database, Engine, Process, Received, Receiver, SECRET};
+use serde_json::{Value as Json, json};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use self::{
+    readers::{Reading, Way},
+    writers::{Told, write},
+};
+use crate::{
+    id,
+    sign_in::fleet::{Dice, free_address},
+};
+
+const STORE: &str = "/api/userstore/v2/default/administration";
+const CLIENTS: usize = 64;
+const ROUNDS: usize = 5;
+const TYPES: &str = "platform.userstore.user.";
+
+/// Starts a process at an address, under the public URL that all have.
+async fn start(database: &Database, listen: &str) -> Process {
+    let environment = [
+        ("CHANCERY_LISTEN", listen),
+        ("CHANCERY_PUBLIC_URL", "http://localhost"),
+        ("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8"),
+    ];
+    let mut process = Process::start_unready(database, &environment);
+    let anonymous = Client::anonymous(&format!("http://{listen}"));
+    let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+    let token = anonymous.ask_for_token(&form).await.is(200).json();
+    process.admin = anonymous.with_token(token["access_token"].as_str().unwrap());
+    process
+}
+
+/// A subscription of the default store to a receiver, tested and active.
+async fn subscribe(server: &Process, receiver: &Receiver) -> String {
+    let body = json!({ "name": "r", "url": receiver.url, "types": [format!("{TYPES}*")] });
+    let made = server.admin.post(&format!("{STORE}/EventSubscription"), body).await.is(201).json();
+    let one = format!("{STORE}/EventSubscription/{}", id(&made));
+    let tested = server.admin.post(&format!("{one}/test"), json!({})).await.is(200).json();
+    assert_eq!(tested["delivered"], true, "{tested}");
+    let row = server.admin.get(&one).await.is(200).json();
+    let body = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
+    server.admin.patch(&one, body).await.expect(202);
+    one
+}
+
+/// The whole feed, once everything that was answered has its place.
+async fn feed(server: &Process) -> Vec<Json> {
+    server.admin.get(&format!("{STORE}/Event?after=now")).await.expect(200);
+    let (mut events, mut after) = (Vec::new(), String::new());
+    loop {
+        let piece = server.admin.get(&format!("{STORE}/Event?count=1000{after}")).await.is(200).json();
+        events.extend(piece["items"].as_array().unwrap().iter().cloned());
+        after = format!("&after={}", piece["next"].as_str().unwrap());
+        if piece["hasMore"] == false {
+            return events;
+        }
+    }
+}
+
+fn is_of_a_user(event: &Json) -> bool {
+    event["type"].as_str().unwrap().starts_with(TYPES)
+}
+
+/// Subjects with the numbers of their events, in order.
+fn by_subject<'a>(events: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut subjects: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (subject, number) in events {
+        let told = subjects.entry(subject).or_default();
+        // again is not anew
+        if !told.contains(&number) {
+            told.push(number);
+        }
+    }
+    subjects
+}
+
+fn of_feed(events: &[Json]) -> BTreeMap<&str, Vec<&str>> {
+    let users = events.iter().filter(|event| is_of_a_user(event));
+    by_subject(users.map(|event| (event["subject"].as_str().unwrap(), id(event))))
+}
+
+fn of_receiver(got: &[Received]) -> BTreeMap<&str, Vec<&str>> {
+    let events = got.iter().filter(|received| received.kind().starts_with(TYPES));
+    by_subject(events.map(|received| (received.subject(), received.header("webhook-id"))))
+}
+
+/// What was answered is in the feed, in the order of its subject; a change whose answer was lost perhaps; nothing else.
+fn is_what_was_answered(events: &[Json], told: &[Told]) {
+    let positions = events.iter().map(|event| event["sequence"].as_str().unwrap().parse::<usize>().unwrap());
+    assert!(positions.eq(1..=events.len()), "positions without a hole");
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for event in events.iter().filter(|event| is_of_a_user(event)) {
+        let kind = event["type"].as_str().unwrap().strip_prefix(TYPES).unwrap();
+        kinds.entry(event["subject"].as_str().unwrap()).or_default().push(kind);
+    }
+    for told in told {
+        for subject in &told.subjects {
+            let found = kinds.remove(subject.id.as_str()).unwrap_or_default();
+            let perhaps: Vec<&str> = subject.answered.iter().copied().chain(subject.lost).collect();
+            assert!(found == subject.answered || found == perhaps, "{found:?}, answered {subject:?}");
+        }
+        for refused in &told.refused {
+            assert_eq!(kinds.get(refused.as_str()), None, "an event of what was refused");
+        }
+    }
+    assert!(kinds.is_empty(), "events of nobody: {kinds:?}");
+}
+
+/// Events and audit entries are the same, by their numbers.
+async fn is_audited(server: &Process, events: &[Json]) {
+    let trail = server.admin.get(&format!("{STORE}/CustomAuditTrail")).await.is(200).json();
+    let mut entries: Vec<String> =
+        trail.as_array().unwrap().iter().map(|entry| entry["id"].to_string()).collect();
+    let told = events.iter().filter(|event| !event["type"].as_str().unwrap().starts_with("platform.event."));
+    let mut told: Vec<String> = told.map(|event| id(event).to_owned()).collect();
+    entries.sort_unstable();
+    told.sort_unstable();
+    assert_eq!(entries, told);
+}
+
+/// A receiver that refuses some events when they come first.
+async fn unsteady() -> Receiver {
+    let receiver = Receiver::start().await;
+    let (dice, refused) = (std::sync::Mutex::new(Dice(3)), std::sync::Mutex::new(Vec::new()));
+    receiver.judge(move |received| {
+        let number = received.header("webhook-id").to_owned();
+        let mut refused = refused.lock().unwrap();
+        let is_first = received.kind().starts_with(TYPES) && !refused.contains(&number);
+        if is_first && dice.lock().unwrap().below(40) == 0 {
+            refused.push(number);
+            return Some("500 Not now".to_owned());
+        }
+        None
+    });
+    receiver
+}
+
+async fn check(engine: Engine, processes: usize) {
+    let database = Database::create(engine);
+    let mut servers = Vec::new();
+    for _ in 0..processes {
+        servers.push(start(&database, &free_address()).await);
+    }
+    let mut receiver = unsteady().await;
+    subscribe(&servers[0], &receiver).await;
+    let callers: Vec<_> = servers.iter().map(|server| watch::channel(server.admin.clone()).0).collect();
+    let callers = Arc::new(callers);
+    let mut readers = [Way::Feed, Way::Stream].map(|way| Reading::begin(way, Arc::clone(&callers)));
+
+    let (tell, mut heard) = mpsc::channel(10_000);
+    let (stop, stopped) = watch::channel(false);
+    let mut work = JoinSet::new();
+    for number in 0..CLIENTS {
+        work.spawn(write(number, Arc::clone(&callers), tell.clone(), stopped.clone()));
+    }
+    let mut dice = Dice(11);
+    for round in 0..ROUNDS {
+        for _ in 0..100 + dice.below(100) {
+            heard.recv().await.unwrap();
+        }
+        readers[dice.below(2)].kill();
+        if dice.below(2) == 0 {
+            database.break_connections();
+        }
+        let one = round % processes;
+        servers[one].kill();
+        readers[dice.below(2)].kill();
+        servers[one] = start(&database, &free_address()).await;
+        callers[one].send_replace(servers[one].admin.clone());
+    }
+    for _ in 0..100 {
+        heard.recv().await.unwrap();
+    }
+    stop.send_replace(true);
+    let told = work.join_all().await;
+    assert!(
+        told.iter().any(|told| told.subjects.iter().any(|subject| subject.lost.is_some())),
+        "a kill hit nobody"
+    );
+
+    let events = feed(&servers[0]).await;
+    is_what_was_answered(&events, &told);
+    is_audited(&servers[0], &events).await;
+    let numbers: Vec<&str> = events.iter().map(id).collect();
+    for reading in readers {
+        assert_eq!(reading.to(numbers.len()).await, numbers);
+    }
+    let expected = of_feed(&events);
+    let (subjects, all) = (expected.len(), expected.values().map(Vec::len).sum::<usize>());
+    let mut last = 0;
+    let got = loop {
+        // as long as more comes, it is waited for
+        let got = receiver.until(|got| of_receiver(got).values().map(Vec::len).sum::<usize>() > last).await;
+        last = of_receiver(&got).values().map(Vec::len).sum();
+        if last == all {
+            break got;
+        }
+    };
+    assert_eq!(of_receiver(&got).len(), subjects);
+    assert_eq!(of_receiver(&got), expected);
+}
+
+fn run(engine: Engine, processes: usize) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(110), check(engine, processes)).await.unwrap();
+    });
+}
+
+#[test]
+fn what_was_answered_is_told_once_by_feed_stream_and_webhook_sqlite() {
+    run(Engine::Sqlite, 1);
+}
+
+#[test]
+fn what_was_answered_is_told_once_by_two_processes_on_postgres() {
+    run(Engine::Postgres, 2);
+}

@@ -1,0 +1,81 @@
+//! After a restore of an older state every cursor says so, instead of going on in silence.
+
+use chancery_testkit::{Database, Engine, Process, Receiver};
+use serde_json::json;
+
+use super::{STORE, feed, of_feed, of_receiver, start, subscribe};
+use crate::{id, sign_in::fleet::free_address};
+
+async fn user(server: &Process, name: &str) -> String {
+    let made = server.admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.is(201).json();
+    id(&made).to_owned()
+}
+
+/// Asserts that nothing goes on from a cursor: neither feed, delta nor stream.
+async fn is_refused(server: &Process, cursor: &str) {
+    for reading in ["Event?", "User/delta?", "Group/delta?", "Event/stream?"] {
+        let address = format!("{STORE}/{reading}after={cursor}");
+        server.admin.get(&address).await.problem(410, "event-history-changed");
+    }
+}
+
+async fn check(engine: Engine) {
+    let database = Database::create(engine);
+    let mut receiver = Receiver::start().await;
+    let mut server = start(&database, &free_address()).await;
+    let subscription = subscribe(&server, &receiver).await;
+    let first = user(&server, "first").await;
+    let kept = feed(&server).await;
+    let cursor_of = async |server: &Process| {
+        let told = server.admin.get(&format!("{STORE}/Event?after=now")).await.is(200).json();
+        told["next"].as_str().unwrap().to_owned()
+    };
+    let before = cursor_of(&server).await;
+    receiver.until(|got| of_receiver(got).len() == 1).await;
+    assert!(server.stop());
+    let backup = database.copy().unwrap();
+
+    let mut server = start(&database, &free_address()).await;
+    for name in ["lost", "lost as well"] {
+        user(&server, name).await;
+    }
+    let behind = cursor_of(&server).await;
+    let list = server.admin.get(&format!("{STORE}/User")).await.is(200);
+    let of_list = list.header("x-event-cursor").unwrap().to_owned();
+    receiver.until(|got| of_receiver(got).len() == 3).await;
+    assert!(server.stop());
+
+    // where the restored state is behind the cursor, and where it has come as far and further by other changes
+    let server = start(&backup, &free_address()).await;
+    assert_eq!(feed(&server).await[..kept.len()], kept);
+    is_refused(&server, &behind).await;
+    let mut since = Vec::new();
+    for number in 0..8 {
+        since.push(user(&server, &format!("since {number}")).await);
+        cursor_of(&server).await;
+        is_refused(&server, &behind).await;
+        is_refused(&server, &of_list).await;
+    }
+    // what was read before the backup is the same history
+    let told = server.admin.get(&format!("{STORE}/User/delta?after={before}")).await.is(200).json();
+    assert_eq!(told["items"].as_array().unwrap().len(), since.len());
+    // the subscription was restored with the rest, and misses nothing of the history that is
+    let got = receiver.until(|got| since.iter().all(|one| of_receiver(got).contains_key(one.as_str()))).await;
+    let events = feed(&server).await;
+    for (subject, numbers) in of_feed(&events) {
+        assert_eq!(of_receiver(&got)[subject], numbers);
+    }
+    assert!(of_receiver(&got).contains_key(first.as_str()));
+    let row = server.admin.get(&subscription).await.is(200).json();
+    assert_eq!(row["status"], "Active");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_state_refuses_the_cursors_of_what_it_undid_sqlite() {
+    check(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_state_refuses_the_cursors_of_what_it_undid_postgres() {
+    check(Engine::Postgres).await;
+}

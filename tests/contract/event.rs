@@ -138,6 +138,25 @@ on_both_engines! {
         assert!(placed(&world).await.last().unwrap()["data"]["complete"].is_null());
     }
 
+    /// Section 11: a change of a state is named after it, whatever changed with it, and by whichever operation.
+    async fn a_change_of_state_is_named_after_it(world: World) {
+        let user = world.user("ada").await;
+        let one = world.path(&format!("/User/{}", id(&user)));
+        let state = format!("{one}/state");
+        let locks = json!({ "lockedUntil": "2126-01-01T00:00:00.000Z" });
+        for body in [json!({ "isUserLocked": true }), json!({ "isUserLocked": false }), locks, json!({ "isUserActive": false, "isUserLocked": true })] {
+            world.admin.post(&state, body).await.expect(200);
+        }
+        let row = world.admin.get(&one).await.is(200).json();
+        let body = json!({ "isUserActive": true, "firstName": "Ada", "concurrencyToken": row["concurrencyToken"] });
+        world.admin.patch(&one, body).await.expect(202);
+        let told = placed(&world).await;
+        let kinds: Vec<&str> = told.iter().map(|event| event["type"].as_str().unwrap().strip_prefix("platform.userstore.user.").unwrap()).collect();
+        assert_eq!(kinds, ["created", "locked", "unlocked", "locked", "deactivated", "activated"]);
+        let changed = told.last().unwrap()["data"]["changed"].as_array().unwrap();
+        assert!(changed.contains(&json!("firstName")) && changed.contains(&json!("isUserActive")), "{changed:?}");
+    }
+
     /// An older release's process writes `audit_pending` while both run: its events get their positions, too.
     async fn what_an_older_process_writes_is_placed(world: World) {
         world.user("before").await;

@@ -27,6 +27,7 @@ mod edge;
 mod ending;
 mod entries;
 mod event;
+mod event_catalogue;
 mod event_stream;
 mod failing_database;
 mod failing_disk;

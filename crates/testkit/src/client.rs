@@ -1,10 +1,15 @@
 //! A caller of a server, and the answers that it gets.
 
+use std::sync::PoisonError;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::{client::legacy, client::legacy::connect::HttpConnector, rt::TokioExecutor};
 use serde_json::Value;
+use uuid::Uuid;
+
+use crate::catalogue::{Call, Calls};
 
 /// A caller of a server, with or without a token. Clones share connections.
 #[derive(Clone)]
@@ -12,6 +17,8 @@ pub struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
     base: String,
     token: Option<String>,
+    /// The writes that succeeded.
+    pub(crate) calls: Calls,
 }
 
 /// Server-sent events, as they arrive.
@@ -71,7 +78,7 @@ impl Client {
     /// A caller without a token.
     pub fn anonymous(base: &str) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();
-        Self { http, base: base.to_owned(), token: None }
+        Self { http, base: base.to_owned(), token: None, calls: Calls::default() }
     }
 
     /// The same caller with a token.
@@ -162,8 +169,19 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
+        let is_named = headers.iter().any(|(name, _)| ["traceparent", "idempotency-key"].contains(name));
+        let is_write = *method != Method::GET && path.contains("/v2/") && !path.contains("dryRun=true");
+        let trace = Uuid::now_v7().simple().to_string();
+        if is_write && !is_named {
+            request = request.header("traceparent", format!("00-{trace}-{}-01", &trace[16..]));
+        }
         let request = request.body(Full::from(body)).ok()?;
-        Some(self.http.request(request).await.ok()?.into_parts())
+        let (parts, body) = self.http.request(request).await.ok()?.into_parts();
+        if is_write && !is_named && parts.status.is_success() {
+            let call = Call { trace, method: method.clone(), path: path.to_owned() };
+            self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        }
+        Some((parts, body))
     }
 
     async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {

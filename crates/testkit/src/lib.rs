@@ -7,6 +7,7 @@
     reason = "for tests: a failure is a panic, and nothing here is an operation"
 )]
 
+pub mod catalogue;
 mod client;
 mod engine;
 mod process;

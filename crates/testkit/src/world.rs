@@ -59,8 +59,10 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         }));
         let anonymous = Client::anonymous(&base);
         let admin = log_in(&anonymous, "root", SECRET).await;
+        let (calls, state) = (Arc::clone(&admin.calls), Arc::clone(&app));
         let world = World { admin, anonymous, engine, database, app, base };
         test(world).await;
+        crate::catalogue::check(&state, &calls).await;
         let _ = stop.send(());
         running.await.expect("the server stops");
     });
@@ -152,6 +154,8 @@ impl World {
             tx.advance_epoch()
         });
         run.await.map_err(|error: Error| error.to_string()).expect("the statements run");
+        // what was left before may have been taken away
+        self.admin.calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
     }
 
     /// Creates a resource of the management service and returns the answer's body.

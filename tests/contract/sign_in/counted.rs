@@ -20,7 +20,7 @@ use super::{
 use crate::id;
 
 /// How often a step is taken. The cheapest counts: jobs of the server commit, too.
-const TIMES: usize = 6;
+const TIMES: usize = 9;
 
 /// The tables that sign-ins write.
 const TABLES: [&str; 9] = [

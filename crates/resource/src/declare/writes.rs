@@ -15,6 +15,9 @@ pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem
 /// Records who wrote or removed a row, beyond the audit trail: gets the row's values.
 pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
+/// Names a change after what it did to a state: gets the values before and after; `updated` where it says nothing.
+pub type NameChange = fn(&[Value], &[Value]) -> Option<&'static str>;
+
 /// A postcondition: checks what must hold after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
@@ -31,6 +34,8 @@ pub struct Writes {
     pub after_insert: Option<AfterInsert>,
     /// Records who wrote or removed a row, beyond the audit trail.
     pub after_write: Option<AfterWrite>,
+    /// What a change is called in its event.
+    pub name_change: Option<NameChange>,
     /// The postcondition of every write.
     pub postcondition: Option<Postcondition>,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
@@ -51,6 +56,7 @@ impl Writes {
             secret: |_| true,
             after_insert: None,
             after_write: None,
+            name_change: None,
             postcondition: None,
             bumps_epoch: false,
             sign_in_events: &[],
@@ -116,6 +122,13 @@ impl Shape {
     #[must_use]
     pub const fn named_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
         self.writes.named_events = events;
+        self
+    }
+
+    /// The same, with changes that are named after what they do to a state.
+    #[must_use]
+    pub const fn name_change(mut self, name: NameChange) -> Self {
+        self.writes.name_change = Some(name);
         self
     }
 

@@ -254,6 +254,8 @@ fn change(
     token: Option<usize>,
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
+    let named = (event == "updated").then_some(shape.writes.name_change).flatten();
+    let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
     let number = next_number(context, was);
     let (left, reached) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
     let moved = (left != reached).then(|| context.app.audit_signer.number(context.now, number));

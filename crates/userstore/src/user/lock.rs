@@ -193,6 +193,25 @@ fn key_in_path(call: &Call) -> Result<Value, Problem> {
     USER.read_key(call.request.parameter(0))
 }
 
+/// Names a change of activity or of a lock; of both, that of activity (`8-events.md`, section 11).
+pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
+    let state = |values: &[Value]| {
+        let (active, locked) =
+            (User::IS_USER_ACTIVE.get(values).ok()?, User::IS_USER_LOCKED.get(values).ok()?);
+        Some((active, locked, User::LOCKED_UNTIL.get(values).ok()?))
+    };
+    let ((was_active, was_locked, was_until), (active, locked, until)) = (state(was)?, state(now)?);
+    match (was_locked, locked) {
+        _ if active && !was_active => Some("activated"),
+        _ if was_active && !active => Some("deactivated"),
+        (false, true) => Some("locked"),
+        (true, false) => Some("unlocked"),
+        (false, false) if until > was_until => Some("locked"),
+        (false, false) if until < was_until => Some("unlocked"),
+        _ => None,
+    }
+}
+
 /// How an update of the user is audited.
 pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
 

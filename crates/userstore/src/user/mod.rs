@@ -125,6 +125,7 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
     .after_write(lock::sign_out_if_shut_out)
+    .name_change(lock::name_change)
     .quarantined(User::QUARANTINED_ON, "UserDeletionQuarantineEnabled")
     .person(User::AUDIT_KEY)
     .unique(&[

@@ -1,0 +1,133 @@
+//! What events a write leaves: the successful writes of every test are compared with `spec/events.tsv`.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use chancery::services;
+use chancery_resource::{Action, Op};
+use chancery_store::{Error, Mode};
+use chancery_web::App;
+use http::Method;
+
+/// Writes that succeeded, by the traces that their callers named.
+pub type Calls = Arc<Mutex<Vec<Call>>>;
+
+/// A write that succeeded.
+pub struct Call {
+    /// Its trace id.
+    pub trace: String,
+    /// Its method.
+    pub method: Method,
+    /// Its path, with the query.
+    pub path: String,
+}
+
+/// A row of `spec/events.tsv`.
+pub struct EventRow {
+    /// The type; empty for operations that leave no event.
+    pub kind: &'static str,
+    /// The resource that it is about.
+    pub resource: &'static str,
+    /// The operations that cause it, as `service:Name`; one that ends in `?` need not.
+    pub operations: Vec<&'static str>,
+    /// The members of `data` besides id, actor and scope; why there is none where there is no event.
+    pub data: &'static str,
+    /// Whether it has an entry of the audit trail: yes, no, or where an administrator asked for it.
+    pub audited: &'static str,
+    /// The security event that is made of it.
+    pub signal: &'static str,
+}
+
+/// The rows of `spec/events.tsv`.
+pub fn event_rows() -> Vec<EventRow> {
+    let table = include_str!("../../../spec/events.tsv");
+    let row = |line: &'static str| {
+        let columns: Vec<&'static str> = line.split('\t').collect();
+        let or_empty = |place: usize| if columns[place] == "-" { "" } else { columns[place] };
+        EventRow {
+            kind: or_empty(0),
+            resource: or_empty(1),
+            operations: or_empty(2).split_whitespace().collect(),
+            data: or_empty(3),
+            audited: or_empty(4),
+            signal: or_empty(5),
+        }
+    };
+    table.lines().skip(1).map(row).collect()
+}
+
+/// The operations of both services' version 2, with what rows call them.
+pub fn operations() -> impl Iterator<Item = (String, String, &'static Op)> {
+    services().iter().filter(|service| service.version == "v2").flat_map(|service| {
+        service.all().map(move |op| {
+            (format!("{}:{}", service.name, op.name), format!("{}{}", service.base, op.path), op)
+        })
+    })
+}
+
+/// The operation behind a request, and what rows call it.
+fn operation_of(method: &Method, path: &str) -> Option<(String, &'static Op)> {
+    let asked: Vec<&str> = path.split('?').next().unwrap_or_default().split('/').collect();
+    let fits = |template: &str| {
+        let parts: Vec<&str> = template.split('/').collect();
+        parts.len() == asked.len()
+            && parts.iter().zip(&asked).all(|(part, given)| part.starts_with('{') || part == given)
+    };
+    let named = |template: &str| template.matches('{').count();
+    let found =
+        operations().filter(|(_, template, op)| op.method.name() == method.as_str() && fits(template));
+    found.min_by_key(|(_, template, _)| named(template)).map(|(name, _, op)| (name, op))
+}
+
+/// What a trace left: types, each with whether it is audited.
+type Left = HashMap<String, BTreeSet<(String, bool)>>;
+
+/// What waits for readers, by trace; nothing where the database cannot tell any more.
+async fn left(app: &App) -> Option<Left> {
+    let read = app.store.run("Test", Mode::Long, None, |tx| {
+        let text = "SELECT o.envelope, o.traceparent, EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
+            FROM outbox_event o WHERE o.traceparent IS NOT NULL";
+        let mut left = Left::new();
+        tx.query(text, &[], |row| {
+            let envelope: serde_json::Value = serde_json::from_str(row.text(0)?).unwrap_or_default();
+            let kind = envelope["type"].as_str().unwrap_or_default().to_owned();
+            let trace = row.text(1)?.get(3..35).unwrap_or_default().to_owned();
+            left.entry(trace).or_default().insert((kind, row.bool(2)?));
+            Ok(())
+        })?;
+        Ok::<_, Error>(left)
+    });
+    read.await.ok()
+}
+
+/// Whether an operation must leave an event. Those of the standard pattern may be asked for what is there already, and what they
+/// leave follows from their declaration; tests prune it, too.
+const fn must_tell(op: &Op) -> bool {
+    matches!(op.action, Action::Custom(_))
+}
+
+/// Asserts that the writes of a test left the events that `spec/events.tsv` says, and no others.
+///
+/// # Panics
+/// When one left another, or none.
+pub async fn check(app: &App, calls: &Calls) {
+    let calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+    let Some(left) = left(app).await else { return };
+    let rows = event_rows();
+    for call in calls {
+        let Some((name, op)) = operation_of(&call.method, &call.path) else { continue };
+        let kinds = left.get(&call.trace).cloned().unwrap_or_default();
+        let is_named =
+            |row: &EventRow| row.operations.iter().any(|known| known.trim_end_matches('?') == name);
+        for (kind, is_audited) in &kinds {
+            let row = rows.iter().find(|row| row.kind == kind && is_named(row));
+            assert!(row.is_some(), "{name} left {kind}, which spec/events.tsv does not say");
+            assert!(!is_audited || row.is_some_and(|row| row.audited != "no"), "{kind} is audited");
+        }
+        let may_be_silent = rows.iter().any(|row| row.kind.is_empty() && is_named(row));
+        let is_told = !kinds.is_empty() || may_be_silent || !op.writes() || !must_tell(op);
+        assert!(is_told, "{name} left no event: {} {}", call.method, call.path);
+    }
+}

@@ -117,6 +117,8 @@ enum Workload {
     Management,
     /// People who sign in: codes by sessions with their tokens, passwords, look-ups of sessions, the page, refreshing.
     SignIn,
+    /// What webhooks cost, how far readers are behind, feeds and backlogs.
+    Events,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -135,7 +137,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,events,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -350,6 +352,7 @@ async fn all(
             Workload::Administrators => workloads::administrators::run(bench).await?,
             Workload::Management => workloads::management::run(bench).await?,
             Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
+            Workload::Events => workloads::events::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

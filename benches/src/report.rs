@@ -6,7 +6,7 @@ use crate::{
     chart,
     fault::{Doing as _, Result},
     results::{Results, short},
-    workloads::{administrators, batch, create, password, sign_in},
+    workloads::{administrators, batch, create, events, password, sign_in},
 };
 
 /// What a figure is compared with.
@@ -126,6 +126,30 @@ fn aims() -> Vec<Aim> {
         aims.push(aim("start and idle", engine, "CPU when idle, %", "idle_cpu_percent", Itself, AtMost(0.2)));
     }
     aims.extend(sign_in_aims());
+    aims.extend(event_aims());
+    aims
+}
+
+fn event_aims() -> Vec<Aim> {
+    use Against::Itself;
+    use Bound::{AtLeast, AtMost};
+    let mut aims = Vec::new();
+    for (engine, feed) in [("sqlite", 20_000.0), ("postgres", 8_000.0)] {
+        let quiet = "rate / with nobody listening";
+        aims.push(aim(events::LISTENED, engine, quiet, "rate_to_quiet", Itself, AtLeast(0.9)));
+        for (about, figure, bound) in [
+            ("feed p50, ms", "feed_p50_ms", 150.0),
+            ("feed p99, ms", "feed_p99_ms", 500.0),
+            ("receiver p50, ms", "webhook_p50_ms", 250.0),
+            ("receiver p99, ms", "webhook_p99_ms", 1000.0),
+        ] {
+            aims.push(aim(events::LAG, engine, about, figure, Itself, AtMost(bound)));
+        }
+        aims.push(aim(events::FEED, engine, "events a second", "rate", Itself, AtLeast(feed)));
+        for (workload, bound) in [(events::ONE, 800.0), (events::MANY, 1500.0), (events::HANG, 1425.0)] {
+            aims.push(aim(workload, engine, "deliveries a second", "rate", Itself, AtLeast(bound)));
+        }
+    }
     aims
 }
 

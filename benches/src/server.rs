@@ -76,6 +76,7 @@ impl Recipe {
             .env("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "10000")
             .env("CHANCERY_PUBLIC_RATE_LIMIT", "1000000")
             .env("CHANCERY_FAILED_SIGN_INS", "off")
+            .env("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8")
             .env("CHANCERY_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(log);

@@ -3,6 +3,7 @@
 pub mod administrators;
 pub mod batch;
 pub mod create;
+pub mod events;
 pub mod group;
 pub mod list;
 pub mod management;

@@ -3,7 +3,7 @@
 use chancery_testkit::{Database, Engine, Process, Receiver};
 use serde_json::json;
 
-use super::{STORE, feed, of_feed, of_receiver, start, subscribe};
+use super::{STORE, feed, now, of_feed, of_receiver, start, subscribe};
 use crate::{id, sign_in::fleet::free_address};
 
 async fn user(server: &Process, name: &str) -> String {
@@ -26,11 +26,7 @@ async fn check(engine: Engine) {
     let subscription = subscribe(&server, &receiver).await;
     let first = user(&server, "first").await;
     let kept = feed(&server).await;
-    let cursor_of = async |server: &Process| {
-        let told = server.admin.get(&format!("{STORE}/Event?after=now")).await.is(200).json();
-        told["next"].as_str().unwrap().to_owned()
-    };
-    let before = cursor_of(&server).await;
+    let before = now(&server).await;
     receiver.until(|got| of_receiver(got).len() == 1).await;
     assert!(server.stop());
     let backup = database.copy().unwrap();
@@ -39,7 +35,7 @@ async fn check(engine: Engine) {
     for name in ["lost", "lost as well"] {
         user(&server, name).await;
     }
-    let behind = cursor_of(&server).await;
+    let behind = now(&server).await;
     let list = server.admin.get(&format!("{STORE}/User")).await.is(200);
     let of_list = list.header("x-event-cursor").unwrap().to_owned();
     receiver.until(|got| of_receiver(got).len() == 3).await;
@@ -52,7 +48,7 @@ async fn check(engine: Engine) {
     let mut since = Vec::new();
     for number in 0..8 {
         since.push(user(&server, &format!("since {number}")).await);
-        cursor_of(&server).await;
+        now(&server).await;
         is_refused(&server, &behind).await;
         is_refused(&server, &of_list).await;
     }

@@ -8,6 +8,7 @@ mod client_app;
 mod cross_rules;
 mod effective_scopes;
 mod elsewhere;
+mod ground;
 mod instance;
 mod levels;
 mod option_targets;

@@ -7,6 +7,7 @@ mod arranged;
 mod assets;
 mod csv;
 mod directory;
+mod dispatch;
 mod fields;
 mod forgery;
 mod need;

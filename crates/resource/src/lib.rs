@@ -59,7 +59,7 @@ pub use read::answer_many::{represent, write_all};
 pub use read::cursor::CursorKey;
 pub use read::emit::{Out, Part, Sink, StoredRow, seen_value};
 pub use read::filter::{Expression, Operator, parse as parse_filter};
-pub use read::list::{list_of, list_statement, list_where, write_items};
+pub use read::list::{list_of, list_statement, list_where};
 pub use read::load::{
     add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_found,
     load_hidden, load_hidden_rows, load_keys, load_rows, owner_of, select_beginning, select_by, select_of,
@@ -67,6 +67,7 @@ pub use read::load::{
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
+pub use read::rows::write_items;
 pub use read::sql::{LIST, Sql};
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};

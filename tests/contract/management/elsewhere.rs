@@ -6,7 +6,10 @@ use chancery_resource::{Action, Method, Op, Reply};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::pattern::{Ground, create, ground, key_of, operations, rows};
+use super::{
+    ground::{Ground, ground},
+    pattern::{create, key_of, operations, rows},
+};
 use crate::id;
 
 /// What begins with this is refused to these roles altogether, whatever is there (decisions, section 7).

@@ -7,8 +7,11 @@ use chancery_resource::{Action, Op, RelationChange};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, type_id};
-use crate::{each, id};
+use super::{
+    BASE,
+    ground::{Ground, ground},
+};
+use crate::each;
 
 /// Resource, body that makes one, members that a change sets. `%` is a number, so that no two are the
 /// same; what is in braces is what [`ground`] made. What a role assignment says does not change.
@@ -167,36 +170,12 @@ const RELATIONS: &[(&str, &str, &str)] = &[
     ("/ClaimRule/{id}/clientapps", "clientApps", "ClientApp"),
 ];
 
-/// What the ground has of each resource: roles and assignments take a tenant each, configurations a
-/// client app, and relations show two beside their own.
-const MADE: [(&str, usize); 6] = [
-    ("Tenant", 7),
-    ("ClientApp", 7),
-    ("IdpInstance", 3),
-    ("MfaInstance", 3),
-    ("CertStore", 3),
-    ("ClaimRule", 3),
-];
-
-/// The types that instances of the ground are of. They are everyone's.
-const TYPES: [&str; 2] = ["Google", "totp"];
-
-/// What parameters of paths stand for.
-const PARAMETERS: [(&str, &str); 5] = [
-    ("tenantId", "{Tenant 1}"),
-    ("refId", "{Tenant 1}"),
-    ("clientAppId", "{ClientApp 1}"),
-    ("idpInstanceId", "{IdpInstance 1}"),
-    ("idpInstance", "{IdpInstance 1}"),
-];
-
-const JWKS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
-
 /// A row, read.
 pub struct Row {
     /// The resource.
     pub resource: &'static str,
-    create: Value,
+    /// The body that makes one.
+    pub create: Value,
     change: Value,
 }
 
@@ -225,98 +204,6 @@ pub fn key_of<'a>(resource: &str, item: &'a Value) -> &'a str {
         _ => "id",
     };
     item[member].as_str().unwrap()
-}
-
-/// What bodies and paths name: what is in braces, and what it stands for.
-pub struct Ground(Vec<(String, String)>);
-
-impl Ground {
-    fn add(&mut self, name: &str, text: &str) {
-        self.0.push((format!("{{{name}}}"), text.to_owned()));
-    }
-
-    /// A text with its number and what it names.
-    pub fn text(&self, text: &str, number: usize) -> String {
-        let text = text.replace('%', &number.to_string());
-        self.0.iter().fold(text, |text, (name, known)| text.replace(name.as_str(), known))
-    }
-
-    /// A body with its number and what it names.
-    pub fn fill(&self, body: &Value, number: usize) -> Value {
-        match body {
-            Value::String(text) => Value::String(self.text(text, number)),
-            Value::Object(members) => Value::Object(
-                members.iter().map(|(name, value)| (name.clone(), self.fill(value, number))).collect(),
-            ),
-            other => other.clone(),
-        }
-    }
-
-    /// The address of what has this key.
-    pub fn address(&self, path: &str, key: &str) -> String {
-        let key = format!("/{}", key.trim_start_matches('/'));
-        format!("{BASE}{}", self.text(path, 0).replace("/{id}", &key).replace("/{key}", &key))
-    }
-
-    /// The ids of all that is not everyone's.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(|(name, _)| !TYPES.contains(&name.trim_matches(['{', '}'])))
-            .map(|(_, text)| text.as_str())
-            .filter(|text| uuid::Uuid::try_parse(text).is_ok())
-    }
-}
-
-/// Makes what the bodies of the rows name, all of it in the subscription `Default`.
-pub async fn ground(world: &World) -> Ground {
-    let mut ground = Ground(Vec::new());
-    for (name, resource) in [("customerId", "Customer"), ("subscriptionId", "Subscription")] {
-        ground.add(name, id(&world.all(resource).await[0]));
-    }
-    for name in TYPES {
-        ground.add(name, type_id(world, name).await.as_str().unwrap());
-    }
-    let (certificate, private_key) = certificate();
-    ground.add("certificate", &certificate);
-    ground.add("private key", &private_key);
-    ground.add("jwks", JWKS);
-    people(world, &mut ground).await;
-    let rows = rows();
-    for (resource, count) in MADE {
-        let row = rows.iter().find(|row| row.resource == resource).unwrap();
-        for number in 1..=count {
-            // other numbers than those of the walks
-            let made = world.make(resource, ground.fill(&row.create, 10 + number)).await;
-            ground.add(&format!("{resource} {number}"), id(&made));
-        }
-    }
-    for (name, stands_for) in PARAMETERS {
-        let known = ground.text(stands_for, 0);
-        ground.add(name, &known);
-    }
-    ground
-}
-
-fn certificate() -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
-    (made.cert.pem(), made.signing_key.serialize_pem())
-}
-
-/// Platform users and groups.
-async fn people(world: &World, ground: &mut Ground) {
-    for name in ["ada", "bob", "eve"] {
-        world.user(name).await;
-        world.group(name).await;
-    }
-    for kind in ["User", "Group"] {
-        let path = world.path(&format!("/{kind}/synchronize"));
-        world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
-        let all = world.all(&format!("Application{kind}")).await;
-        for (place, one) in all.as_array().unwrap().iter().enumerate() {
-            ground.add(&format!("Application{kind} {}", place + 1), id(one));
-        }
-    }
 }
 
 /// The word of the pattern that an operation is; empty where it is none.

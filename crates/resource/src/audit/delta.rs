@@ -12,7 +12,7 @@ use super::{
     read::read_entries,
 };
 use crate::{
-    Answer, Call, LIST, Problem, ProblemKind, QueryParameter, Shape, read::list::write_rows,
+    Answer, Call, LIST, Problem, ProblemKind, QueryParameter, Shape, read::rows::add_items,
     write::integrity::visible,
 };
 
@@ -125,7 +125,7 @@ fn write(
             sql.add(" AND t.id IN ");
             sql.add_list(chunk.iter().copied().map(Value::Id));
         };
-        write_rows(call, tx, (shape, None), (&these, " ORDER BY t.id"), &mut first)?;
+        add_items(call, tx, (shape, None), (&these, " ORDER BY t.id"), &mut first)?;
     }
     for id in deleted {
         if !std::mem::take(&mut first) {

@@ -12,8 +12,8 @@ use crate::{
     read::emit::write_row,
     read::filter_sql::{OfOne, add_filter},
     read::load::{find_row, owner_of},
-    read::nested,
     read::page::{Page, Position, sort_value},
+    read::rows::Rows,
     read::sql::LIST,
     write::change::OwnerRow,
 };
@@ -441,83 +441,4 @@ pub fn list_statement(
         Some(of_one) => reading.members(context, &of_one, None),
         None => reading.statement(context, reading.first_part(), reading.page.from.as_ref(), LIST),
     }
-}
-
-/// A chunk of rows as JSON, without their nested arrays.
-#[derive(Default)]
-struct Rows {
-    json: Vec<u8>,
-    /// The rows' numbers, each with the end of the row's JSON.
-    ends: Vec<(i64, usize)>,
-    /// The last row's position, if the chunk is full.
-    last: Option<Position>,
-}
-
-impl Rows {
-    fn write(
-        &self,
-        call: &mut Call,
-        tx: &mut Tx<'_>,
-        shape: &Shape,
-        first: &mut bool,
-    ) -> Result<(), Problem> {
-        let mut start = 0;
-        for chunk in self.ends.chunks(LIST) {
-            let mut rids: Vec<i64> = chunk.iter().map(|(rid, _)| *rid).collect();
-            rids.sort_unstable();
-            let is_flat = call.request.minimal;
-            let items =
-                if is_flat { Vec::new() } else { nested::load(tx, shape, &call.context.scope, &rids)? };
-            for (rid, end) in chunk {
-                if !*first {
-                    call.answer.bytes.push(b',');
-                }
-                *first = false;
-                call.answer.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
-                start = *end;
-                nested::write(tx, shape, &call.context.scope, &items, *rid, &mut call.answer)?;
-                call.answer.flush_if_large()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Writes those rows of a resource that meet a condition as one array, in this order and at most this many,
-/// as part of the answer of an operation of its own. `t` is the table.
-///
-/// # Errors
-/// The store's.
-pub fn write_items(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &'static Shape,
-    owner: Option<&OwnerRow>,
-    condition: &dyn Fn(&mut Sql),
-    order: &str,
-) -> Result<(), Problem> {
-    call.answer.bytes.push(b'[');
-    write_rows(call, tx, (shape, owner), (condition, order), &mut true)?;
-    call.answer.bytes.push(b']');
-    Ok(())
-}
-
-/// The same without brackets, after other rows unless these are the first.
-pub fn write_rows(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    (shape, owner): (&'static Shape, Option<&OwnerRow>),
-    (condition, order): (&dyn Fn(&mut Sql), &str),
-    first: &mut bool,
-) -> Result<(), Problem> {
-    let mut sql = shape.select(&call.context, owner.map(|owner| owner.rid));
-    condition(&mut sql);
-    sql.add(order);
-    let mut rows = Rows::default();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        write_row((shape, &call.context.app.master), &call.context.scope, owner, row, &mut rows.json)?;
-        rows.ends.push((row.int(0)?, rows.json.len()));
-        Ok(())
-    })?;
-    rows.write(call, tx, shape, first)
 }

@@ -11,5 +11,6 @@ pub mod load;
 pub mod nested;
 pub mod page;
 pub mod precondition;
+pub mod rows;
 pub mod sql;
 pub mod statements;

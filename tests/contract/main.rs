@@ -49,6 +49,7 @@ mod parallel;
 mod passkey;
 mod passkey_trust;
 mod password;
+mod password_removal;
 mod permissions;
 mod pooler;
 mod public;

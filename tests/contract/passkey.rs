@@ -22,12 +22,34 @@ async fn items(world: &World, list: &str) -> Vec<Value> {
     items
 }
 
-async fn event_types(world: &World) -> Vec<String> {
+pub async fn event_types(world: &World) -> Vec<String> {
     items(world, "/events")
         .await
         .iter()
         .map(|event| event["eventType"].as_str().unwrap().to_owned())
         .collect()
+}
+
+/// Makes users ready to live without their password.
+pub async fn make_ready(world: &World, users: &[&Value]) {
+    for (option, value) in
+        [("PasskeyRequiredCredentialCount", "1"), ("PasskeyRequiredVerifiedSecurityContactCount", "0")]
+    {
+        world.set_option(option, value).await;
+    }
+    authenticator::allow(world).await;
+    for (number, user) in (1..).step_by(2).zip(users) {
+        for number in [number, number + 1] {
+            authenticator::Authenticator::new(number).register(world, user).await.expect(201);
+        }
+        let path = world.path(&format!("/User/{}/password/reset", id(user)));
+        world.admin.post(&path, json!({ "newPassword": "four lively grey herons" })).await.expect(200);
+    }
+    // both are old and were used; one of them is copied to other devices
+    let aged = "UPDATE passkey_credential SET created_on = 1, last_used_on = 2, \
+        is_backup_eligible = (rid IN (SELECT max(rid) FROM passkey_credential GROUP BY user_rid)), \
+        is_backed_up = (rid IN (SELECT max(rid) FROM passkey_credential GROUP BY user_rid))";
+    world.sql(vec![(aged, vec![])]).await;
 }
 
 on_both_engines! {
@@ -185,19 +207,7 @@ on_both_engines! {
             (0..600).map(|number| json!({ "loginName": format!("u{number}"), "isUserActive": number % 3 > 0 })).collect();
         let people = world.admin.post(&world.path("/User/batch"), json!(people)).await.is(200).json();
         let ready = people[1].clone();
-        for (option, value) in [("PasskeyRequiredCredentialCount", "1"), ("PasskeyRequiredVerifiedSecurityContactCount", "0")] {
-            world.set_option(option, value).await;
-        }
-        authenticator::allow(&world).await;
-        for number in [1, 2] {
-            authenticator::Authenticator::new(number).register(&world, &ready).await.expect(201);
-        }
-        world.admin.post(&world.path(&format!("/User/{}/password/reset", id(&ready))), json!({ "newPassword": "four lively grey herons" })).await.expect(200);
-        // both are old and were used; one of them is copied to other devices
-        let aged = "UPDATE passkey_credential SET created_on = 1, last_used_on = 2, \
-            is_backup_eligible = (rid = (SELECT max(rid) FROM passkey_credential)), \
-            is_backed_up = (rid = (SELECT max(rid) FROM passkey_credential))";
-        world.sql(vec![(aged, vec![])]).await;
+        make_ready(&world, &[&ready]).await;
         world.admin.delete(&world.path(&format!("/User/{}", id(&people[599])))).await.expect(204);
         let counted = world.admin.get(&security(&world, "/readiness")).await.is(200).json();
         assert!(counted["generatedOn"].is_string());

@@ -342,6 +342,8 @@ mod tests {
         ("GetPasskeyTrustStatus", "is for a page of health"),
         ("GetIdentityReplacementQueue", "the list of replacements"),
         ("SetUserStateBatch", "acts on many rows"),
+        ("RemovePasswordBatch", "acts on many rows"),
+        ("RestorePasswordBatch", "acts on many rows"),
         ("GetOperations", "PasskeyReadiness"),
         ("GetAuditTrailCheckpoint", "the entries' pages, by the browser"),
         ("GetViewTemplateContent", "views begin as a template"),

@@ -108,6 +108,8 @@ state_tables! {
     ReferenceToken = "reference_token",
     /// Browsers where a person is not asked for a second factor.
     RememberedDevice = "remembered_device",
+    /// Hashes of passwords that were taken away, and can be given back.
+    RemovedPassword = "removed_password",
     /// The owners of resources' keys.
     ResourceOwner = "resource_owner",
     /// Ids that are never reused.

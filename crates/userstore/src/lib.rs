@@ -40,6 +40,7 @@ pub static SERVICE: Service = Service {
         user::STATES_OPERATIONS,
         user::EXPLAIN_OPERATIONS,
         password::OPERATIONS,
+        password::REMOVAL_OPERATIONS,
         user_image::OPERATIONS,
         security_contact::OPERATIONS,
         passkey::OPERATIONS,

@@ -3,7 +3,8 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{Browser, administrator, assign, person, sign_in};
+use super::{Browser, administrator, assign, care::undo, many::confirm, person, post, sign_in};
+use crate::{id, passkey::make_ready, signing::Person};
 
 const READINESS: &str = "/console/store/default/readiness";
 
@@ -35,6 +36,38 @@ on_both_engines! {
         let two = browser.open(&format!("{READINESS}?required=2")).await;
         assert!(two.html.contains("reason=InsufficientUsableCredentials&amp;required=2")
             || two.html.contains("reason=InsufficientUsableCredentials&#x26;required=2"), "{}", two.html);
+    }
+
+    /// The ready are chosen on their page; who is not ready is left out, and the way back is on the page of who has none.
+    async fn passwords_are_taken_from_the_ready(world: World) {
+        const USERS: &str = "/console/store/default/User/batch";
+        let mut browser = administrator(&world).await;
+        let (grace, alan) = (Person::named(&world, "grace").await, Person::named(&world, "alan").await);
+        make_ready(&world, &[&grace.read().await]).await;
+        let ready = browser.open(&format!("{READINESS}?reason=Ready")).await;
+        assert!(ready.html.contains("Remove passwords") && !ready.html.contains("name=\"all\""), "{}", ready.html);
+        let fields = [("act", "remove-passwords"), ("selected", grace.id.as_str()), ("selected", alan.id.as_str())];
+        let told = post(&world, &mut browser, &ready, USERS, &fields).await;
+        for fact in ["<h1>Remove passwords: 1</h1>", "1 to be changed: grace", "alan: is not ready"] {
+            assert!(told.html.contains(fact), "{fact}: {}", told.html);
+        }
+        let done = confirm(&world, &mut browser, &told, USERS).await;
+        assert!(done.address.contains("done=done") && done.html.contains("Undo"), "{}", done.html);
+        let status = async || {
+            let overview = world.path(&format!("/passkey-security/users/{}", grace.id));
+            world.admin.get(&overview).await.is(200).json()["readiness"]["passwordCredentialStatus"].clone()
+        };
+        assert_eq!(status().await, "Removed");
+        undo(&world, &mut browser, done).await;
+        assert_eq!(status().await, "Active");
+
+        let remove = json!([id(&grace.read().await)]);
+        world.admin.post(&world.path("/User/password/remove/batch"), remove).await.expect(200);
+        let without = browser.open(&format!("{READINESS}?reason=PasswordNotSet")).await;
+        let fields = [("act", "give-back-passwords"), ("selected", grace.id.as_str())];
+        let told = post(&world, &mut browser, &without, USERS, &fields).await;
+        confirm(&world, &mut browser, &told, USERS).await.answer.expect(200);
+        assert_eq!(status().await, "Active");
     }
 
     /// Who has no role in the store sees neither the page nor a way to it.

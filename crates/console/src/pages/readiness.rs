@@ -5,10 +5,13 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::list::call;
+use super::{
+    batch::{Act, buttons},
+    list::call,
+};
 use crate::{
     directory::{self, encoded},
-    fields::{Cell, plain},
+    fields::{Cell, plain, with},
     visit::{Visit, hue, initials},
 };
 
@@ -17,6 +20,8 @@ pub const OPERATION: &str = "PasskeyReadiness";
 /// How many passkeys might be required.
 const WHAT_IF: [&str; 3] = ["1", "2", "3"];
 const READY: &str = "Ready";
+/// The reason of those who have no password, which may have been taken away.
+const WITHOUT: &str = "PasswordNotSet";
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
     visit.need(directory::operation(OPERATION))
@@ -123,18 +128,33 @@ fn people(
     let back = json!({ "icon": "chevron-left", "label": words.page("readiness"), "href": address(visit, None, visit.parameter("required")) });
     let columns = ["col_name", "login_name"];
     let nobody = json!({ "title": words.page("nothing_found"), "text": "", "act": null });
+    let act = match reason {
+        READY => Some(Act::RemovePasswords),
+        WITHOUT => Some(Act::GiveBackPasswords),
+        _ => None,
+    };
+    let more = users.zip(act).map_or_else(
+        || json!({}),
+        |(users, act)| {
+            let batch = buttons(visit, users, &[act]);
+            json!({ "selectable": !batch.is_empty(), "batch": batch, "acts_at": visit.address(users) })
+        },
+    );
     shown(
         visit,
         words.page(&format!("blocks_{reason}")),
         (columns.as_slice(), rows),
-        json!({
-            "about": words.page(&format!("mend_{reason}")), "api_call": call, "more_acts": [back], "views": [],
-            "count": { "text": text, "href": null }, "empty": nobody,
-        }),
+        with(
+            json!({
+                "about": words.page(&format!("mend_{reason}")), "api_call": call, "more_acts": [back], "views": [],
+                "count": { "text": text, "href": null }, "empty": nobody,
+            }),
+            more,
+        ),
     )
 }
 
-/// Fills a list that has nothing to choose.
+/// Fills a list, which has nothing to choose unless `more` says so.
 fn shown(
     visit: &Visit<'_>,
     heading: &str,
@@ -147,5 +167,5 @@ fn shown(
         "heading": heading, "create": null, "search": null, "columns": columns, "rows": rows, "selectable": false,
         "batch": [], "next": null,
     });
-    visit.page(200, "list.html", heading, &crate::fields::with(content, more))
+    visit.page(200, "list.html", heading, &with(content, more))
 }

@@ -90,6 +90,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::ConsoleSession, "digest", MARGIN),
         (StateTable::ConsoleSetup, "id", MARGIN),
         (StateTable::AttemptGuard, "person_id", MARGIN),
+        (StateTable::RemovedPassword, "user_rid", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

@@ -10,7 +10,7 @@ use chancery_record::{Timestamp, Uuid, Value};
 use chancery_resource::{Context, Problem, Row, Sql, Tx};
 use serde_json::{Value as Json, json};
 
-use super::authenticator_model;
+use super::{authenticator_model, policy};
 
 /// A user with the facts of their readiness.
 pub struct Person {
@@ -134,6 +134,7 @@ fn add_credentials(
         people.iter_mut().map(|person| (person.rid, &mut person.facts)).collect();
     let statements = [
         of_users("SELECT user_rid FROM user_password WHERE user_rid IN ", &rids, ""),
+        of_users("SELECT user_rid FROM removed_password WHERE user_rid IN ", &rids, ""),
         of_users(
             "SELECT user_rid, count(*) FROM security_contact WHERE is_verified AND user_rid IN ",
             &rids,
@@ -152,7 +153,8 @@ fn add_credentials(
         let Some(facts) = facts.get_mut(&row.int(0)?) else { return Ok(()) };
         match index {
             0 => facts.password.set = true,
-            1 => facts.verified_security_contacts = row.int(1)?,
+            1 => facts.password.removed = true,
+            2 => facts.verified_security_contacts = row.int(1)?,
             _ => {
                 let aaguid = row.bytes(1)?.try_into().unwrap_or_default();
                 facts.credentials.push(CredentialFacts {
@@ -168,4 +170,20 @@ fn add_credentials(
         Ok(())
     })?;
     Ok(())
+}
+
+/// What keeps each of these users, at most `LIST` of them, from living without a password, by their row numbers.
+pub fn in_the_way(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    rids: &[i64],
+) -> Result<HashMap<i64, Vec<&'static str>>, Problem> {
+    let policy = policy(context)?;
+    let found = people(context, tx, |mut sql| {
+        sql.add(" AND t.rid IN ");
+        sql.add_list(rids.iter().copied().map(Value::Int));
+        sql
+    })?;
+    let judged = found.iter().map(|one| (one.rid, one.judge(&policy, context.now).blocking_reasons));
+    Ok(judged.collect())
 }

@@ -27,7 +27,10 @@ pub use access_pass::{
     OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
     note_use as note_access_pass, revoke_passes,
 };
-pub use event::OPERATIONS as EVENT_OPERATIONS;
+pub use event::{
+    EventType as SecurityEvent, OPERATIONS as EVENT_OPERATIONS, record as record_security_event,
+};
+pub use facts::in_the_way;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use progress::OPERATIONS as PROGRESS_OPERATIONS;
 pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;

@@ -4,6 +4,7 @@ mod attempt;
 pub mod forgotten;
 pub mod mail;
 pub mod own_change;
+mod removal;
 mod set;
 pub mod sign_in;
 mod stored_hash;
@@ -17,6 +18,7 @@ use crate::user::USER;
 pub use chancery_mail::{MailState, mail_state};
 
 pub use attempt::{by_login, count_for_nobody, record_failure};
+pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
 pub use set::options;
 pub use stored_hash::is_set;
 

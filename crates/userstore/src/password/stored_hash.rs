@@ -10,14 +10,18 @@ use chancery_resource::{Context, Problem, StateTable, StoreError, Tx};
 
 use crate::user::{User, UserForUpdate, sign_out_user};
 
-/// The hashes of a user's passwords, the newest first. They cannot be printed.
+/// The hashes of a user's passwords. They cannot be printed.
 #[derive(Clone)]
-pub struct Hashes(Vec<Secret>);
+pub struct Hashes {
+    current: Option<Secret>,
+    /// Those that must not be used again, the newest first.
+    former: Vec<Secret>,
+}
 
 impl Hashes {
     /// The current hash.
-    pub fn secret(&self) -> Option<&Secret> {
-        self.0.first()
+    pub const fn secret(&self) -> Option<&Secret> {
+        self.current.as_ref()
     }
 
     /// The current hash as text.
@@ -27,27 +31,33 @@ impl Hashes {
 
     /// All hashes as texts.
     pub fn all(&self) -> Vec<&str> {
-        self.0.iter().filter_map(|hash| std::str::from_utf8(hash.expose()).ok()).collect()
+        let all = self.current.iter().chain(&self.former);
+        all.filter_map(|hash| std::str::from_utf8(hash.expose()).ok()).collect()
     }
 }
 
 /// Reads a user's current hash and as many former ones as the option `PasswordHistoryCount` requires.
 pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, StoreError> {
-    let mut hashes = Vec::new();
-    let mut take = |row: &chancery_resource::Row<'_>| {
-        hashes.push(Secret::new(row.text(0)?));
-        Ok(())
-    };
-    tx.query("SELECT hash FROM user_password WHERE user_rid = ?1", &[Value::Int(user)], &mut take)?;
-    let count = options.number("PasswordHistoryCount");
+    let current = current(tx, user)?;
+    let mut former = Vec::new();
+    let count = usize::try_from(options.number("PasswordHistoryCount")).unwrap_or(0);
     if count > 0 {
-        let text =
-            "SELECT hash FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT 24";
-        tx.query(text, &[Value::Int(user)], &mut take)?;
+        let text = "SELECT hash FROM (SELECT hash, changed_on FROM user_password_history WHERE user_rid = ?1 \
+            UNION ALL SELECT hash, changed_on FROM removed_password WHERE user_rid = ?1) former \
+            ORDER BY changed_on DESC LIMIT 24";
+        tx.query(text, &[Value::Int(user)], |row| {
+            former.push(Secret::new(row.text(0)?));
+            Ok(())
+        })?;
         // the current hash is the first of those that must not be used again
-        hashes.truncate(usize::try_from(count).unwrap_or(0).max(1));
+        former.truncate(count - usize::from(current.is_some()));
     }
-    Ok(Hashes(hashes))
+    Ok(Hashes { current, former })
+}
+
+fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<Secret>, StoreError> {
+    let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
+    tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))
 }
 
 /// Whether the user with this row number has a password.
@@ -60,16 +70,14 @@ pub fn is_set(tx: &mut Tx<'_>, user: i64) -> Result<bool, StoreError> {
 
 /// Whether this hash, or none, is still the user's current one.
 pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, StoreError> {
-    let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
-    let kept = tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))?;
-    Ok(match (hash, kept) {
+    Ok(match (hash, current(tx, user)?) {
         (Some(hash), Some(kept)) => hash.matches(kept.expose()),
         (hash, kept) => hash.is_none() && kept.is_none(),
     })
 }
 
-/// Stores a new hash. The one before goes into the history, if the store has one, the reset token is deleted, and
-/// whoever is signed in by the password of before is so no longer.
+/// Stores a new hash. The one before, also one that was taken away, goes into the history, if the store has one, the
+/// reset token is deleted, and whoever is signed in by the password of before is so no longer.
 pub fn put(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -83,7 +91,8 @@ pub fn put(
         tx.queue(
             &StateTable::UserPasswordHistory.insert(
                 "(user_rid, changed_on, hash) \
-             SELECT user_rid, changed_on, hash FROM user_password WHERE user_rid = ?1",
+             SELECT user_rid, changed_on, hash FROM user_password WHERE user_rid = ?1 \
+             UNION SELECT user_rid, changed_on, hash FROM removed_password WHERE user_rid = ?1",
             ),
             vec![rid.clone()],
         )?;
@@ -101,6 +110,7 @@ pub fn put(
         ),
         vec![rid.clone(), hash.into(), Value::Int(context.now.0)],
     )?;
+    tx.queue(&StateTable::RemovedPassword.delete("WHERE user_rid = ?1"), vec![rid.clone()])?;
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])?;
     sign_out_user(context, tx, found.user.id)
 }

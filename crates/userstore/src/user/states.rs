@@ -80,7 +80,8 @@ fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let rows = wanted.iter().map(|one| found.remove(&one.id.0.to_string()));
     let rows: Vec<Option<StoredRow>> = rows.collect();
     let unknown = rows.iter().enumerate().filter(|(_, row)| row.is_none());
-    refuse(unknown.map(|(at, _)| at), ProblemKind::NotFound, ("id", "names no User"))?;
+    let unknown = unknown.map(|(at, _)| FieldError::new(format!("/{at}/id"), "names no User"));
+    refuse_elements(unknown, ProblemKind::NotFound)?;
     let pairs: Vec<(UserStateElement, UserForUpdate)> = wanted
         .into_iter()
         .zip(rows.into_iter().flatten())
@@ -90,7 +91,8 @@ fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         one.concurrency_token.as_ref().is_some_and(|token| *token != found.user.concurrency_token)
     };
     let stale = pairs.iter().enumerate().filter(|(_, pair)| is_stale(pair));
-    refuse(stale.map(|(at, _)| at), ProblemKind::ConcurrencyConflict, ("concurrencyToken", "is stale"))?;
+    let stale = stale.map(|(at, _)| FieldError::new(format!("/{at}/concurrencyToken"), "is stale"));
+    refuse_elements(stale, ProblemKind::ConcurrencyConflict)?;
     let mut done = Vec::with_capacity(pairs.len());
     for (one, mut found) in pairs {
         let wanted = (one.is_user_active, one.is_user_locked, one.locked_until);
@@ -135,14 +137,10 @@ fn read(body: &Json) -> Result<Vec<UserStateElement>, Problem> {
     if errors.all() == 0 { Ok(all) } else { Err(Problem::wrong(errors)) }
 }
 
-/// Refuses these elements, if there are any.
-fn refuse(
-    elements: impl Iterator<Item = usize>,
-    kind: ProblemKind,
-    (member, what): (&str, &str),
-) -> Result<(), Problem> {
+/// Refuses a batch for what is wrong with its elements, if anything is.
+pub fn refuse_elements(wrong: impl Iterator<Item = FieldError>, kind: ProblemKind) -> Result<(), Problem> {
     let mut errors = FieldErrors::default();
-    elements.for_each(|at| errors.note(|| FieldError::new(format!("/{at}/{member}"), what)));
+    wrong.for_each(|error| errors.note(|| error));
     if errors.all() == 0 {
         return Ok(());
     }

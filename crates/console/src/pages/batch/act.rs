@@ -15,13 +15,23 @@ pub enum Act {
     Activate,
     AddTo,
     TakeOut,
+    RemovePasswords,
+    GiveBackPasswords,
     Delete,
     Restore,
 }
 
 /// The acts that lists offer, in their order. Restoring is offered where something was just deleted.
-pub const LISTED: [Act; 6] =
-    [Act::Unlock, Act::Deactivate, Act::Activate, Act::AddTo, Act::TakeOut, Act::Delete];
+pub const LISTED: [Act; 8] = [
+    Act::Unlock,
+    Act::Deactivate,
+    Act::Activate,
+    Act::AddTo,
+    Act::TakeOut,
+    Act::RemovePasswords,
+    Act::GiveBackPasswords,
+    Act::Delete,
+];
 
 impl Act {
     /// The act of this name.
@@ -37,6 +47,8 @@ impl Act {
             Self::Activate => "activate",
             Self::AddTo => "add",
             Self::TakeOut => "take-out",
+            Self::RemovePasswords => "remove-passwords",
+            Self::GiveBackPasswords => "give-back-passwords",
             Self::Delete => "delete",
             Self::Restore => "restore",
         }
@@ -50,6 +62,8 @@ impl Act {
             Self::Activate => "many_activate",
             Self::AddTo => "many_add",
             Self::TakeOut => "many_take_out",
+            Self::RemovePasswords => "many_remove_passwords",
+            Self::GiveBackPasswords => "many_give_back_passwords",
             Self::Delete => "delete",
             Self::Restore => "many_restore",
         })
@@ -71,6 +85,8 @@ impl Act {
             }
             Self::Restore => named(&resource.others, "Restore"),
             Self::Unlock | Self::Activate | Self::Deactivate => named(&resource.batches, "SetUserState"),
+            Self::RemovePasswords => named(&resource.batches, "RemovePassword"),
+            Self::GiveBackPasswords => named(&resource.batches, "RestorePassword"),
             Self::AddTo | Self::TakeOut => {
                 let change = if self == Self::AddTo { RelationChange::Add } else { RelationChange::Remove };
                 // the set of the group, not of each row: one operation changes it whole
@@ -95,7 +111,8 @@ impl Act {
             Self::Deactivate => !is("isUserActive"),
             Self::AddTo => is_member(row, group),
             Self::TakeOut => !is_member(row, group),
-            Self::Delete | Self::Restore => false,
+            // the list does not tell who has a password: the operation refuses
+            Self::RemovePasswords | Self::GiveBackPasswords | Self::Delete | Self::Restore => false,
         }
     }
 
@@ -110,7 +127,9 @@ impl Act {
             Self::Deactivate => (None, Some(states("isUserActive", false))),
             Self::AddTo | Self::TakeOut => (Some(group), Some(json!({ "relatedIds": keys }))),
             Self::Delete | Self::Restore if self.is_each(op) => (keys.first().copied(), None),
-            Self::Delete | Self::Restore => (None, Some(json!(keys))),
+            Self::RemovePasswords | Self::GiveBackPasswords | Self::Delete | Self::Restore => {
+                (None, Some(json!(keys)))
+            }
         };
         let mut input = Input::of(op, path.map(str::to_owned).into_iter().collect());
         (input.body, input.is_brief) = (body, true);
@@ -124,6 +143,8 @@ impl Act {
             Self::Deactivate => Some(Self::Activate),
             Self::AddTo => Some(Self::TakeOut),
             Self::TakeOut => Some(Self::AddTo),
+            Self::RemovePasswords => Some(Self::GiveBackPasswords),
+            Self::GiveBackPasswords => Some(Self::RemovePasswords),
             Self::Delete => Some(Self::Restore),
             // a lock that ended is not put back as it was
             Self::Unlock | Self::Restore => None,

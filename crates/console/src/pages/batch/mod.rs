@@ -12,7 +12,7 @@ use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use self::act::Act;
+pub use self::act::Act;
 pub use self::judge::places_of;
 use super::{deleted, form::fresh_key};
 use crate::{
@@ -44,7 +44,12 @@ impl Asked<'_> {
 
     /// Whether so many want a proof that is not there.
     fn check_proof(&self, visit: &Visit<'_>, count: usize) -> Result<(), Problem> {
-        if self.act == Act::Delete && count > MOST_STALE { visit.fresh() } else { Ok(()) }
+        let wants_proof = match self.act {
+            Act::RemovePasswords | Act::GiveBackPasswords => true,
+            Act::Delete => count > MOST_STALE,
+            _ => false,
+        };
+        if wants_proof { visit.fresh() } else { Ok(()) }
     }
 
     /// The form that asks for an act on these rows, which are named in one field.
@@ -63,7 +68,12 @@ pub fn offered(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
         return Vec::new();
     }
     let listed: &[Act] = if shows_deleted(resource, &visit.query) { &[Act::Restore] } else { &act::LISTED };
-    let told = listed.iter().copied().filter(|act| visit.may(act.op(resource)).is_some()).map(|act| {
+    buttons(visit, resource, listed)
+}
+
+/// The buttons of those of these acts that the person may do.
+pub fn buttons(visit: &Visit<'_>, resource: &Resource, acts: &[Act]) -> Vec<Value> {
+    let told = acts.iter().copied().filter(|act| visit.may(act.op(resource)).is_some()).map(|act| {
         json!({ "name": act.name(), "label": act.label(visit.words), "is_dangerous": act == Act::Delete })
     });
     told.collect()

@@ -1,0 +1,192 @@
+//! Passwords taken away from people who can live without, and given back within thirty days; many at once, all or none.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{FieldError, FieldErrors, Json, Uuid, Value};
+use chancery_resource::{
+    Action as A, Answer, AuditAction, Body, Call, Context, Custom, JsonForm, LIST, MAX_BATCH, Method as M,
+    Op, Permit::UserStore, Problem, ProblemKind, Reply, Sql, StateTable, StoredRow, Tx, load_keys, write_all,
+};
+use serde_json::json;
+
+use crate::{
+    passkey::{SecurityEvent, in_the_way, record_security_event},
+    user::{USER, UserForUpdate, refuse_elements},
+};
+
+/// How long a password can be given back, in ms.
+const KEPT: i64 = 30 * 24 * 3600 * 1000;
+
+static USERS: JsonForm = JsonForm {
+    name: "UserIds",
+    schema: || {
+        json!({
+            "type": "array", "maxItems": MAX_BATCH, "description": "Users: each once.",
+            "items": { "type": "string", "format": "uuid", "description": "A user." },
+        })
+    },
+};
+
+const fn op(
+    name: &'static str,
+    path: &'static str,
+    run: fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
+    summary: &'static str,
+) -> Op {
+    let custom = Custom::writing(run).taking(Body::Json(&USERS)).replying(Reply::Many).in_batch();
+    Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary).added()
+}
+
+/// The operations that take passwords away and give them back.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "RemovePasswordBatch",
+        "/administration/User/password/remove/batch",
+        remove,
+        "Takes the passwords away from users who are ready to live without, all or none; for 30 days they can be given back.",
+    ),
+    op(
+        "RestorePasswordBatch",
+        "/administration/User/password/restore/batch",
+        restore,
+        "Gives back the passwords that were taken away from users in the last 30 days, all or none.",
+    ),
+];
+
+fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let users = listed(call, tx)?;
+    let mut reasons = HashMap::new();
+    for rids in rids(&users).chunks(LIST) {
+        reasons.extend(in_the_way(&call.context, tx, rids)?);
+    }
+    let unready = users.iter().enumerate().filter_map(|(at, one)| {
+        let reasons = reasons.get(&one.was.rid).filter(|reasons| !reasons.is_empty())?;
+        let detail = format!("is not ready to live without a password: {}", reasons.join(", "));
+        Some(FieldError::new(format!("/{at}"), detail))
+    });
+    refuse_elements(unready, ProblemKind::Conflict)?;
+    for rids in rids(&users).chunks(LIST) {
+        take_away(&call.context, tx, rids)?;
+    }
+    tell(call, tx, users, ("password-removed", SecurityEvent::PasswordRemoved))
+}
+
+fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let users = listed(call, tx)?;
+    let (mut removed, mut set) = (HashSet::new(), HashSet::new());
+    for rids in rids(&users).chunks(LIST) {
+        let kept = of_users("SELECT user_rid FROM removed_password WHERE user_rid IN ", rids)
+            .push(" AND expires_on > ")
+            .bind(call.context.now.0);
+        tx.query(&kept.text, &kept.parameters, |row| Ok(_ = removed.insert(row.int(0)?)))?;
+        let own = of_users("SELECT user_rid FROM user_password WHERE user_rid IN ", rids);
+        tx.query(&own.text, &own.parameters, |row| Ok(_ = set.insert(row.int(0)?)))?;
+    }
+    let wrong = users.iter().enumerate().filter_map(|(at, one)| {
+        let detail = if set.contains(&one.was.rid) {
+            "has a password"
+        } else if removed.contains(&one.was.rid) {
+            return None;
+        } else {
+            "has no password that was taken away in the last 30 days"
+        };
+        Some(FieldError::new(format!("/{at}"), detail))
+    });
+    refuse_elements(wrong, ProblemKind::Conflict)?;
+    for rids in rids(&users).chunks(LIST) {
+        give_back(tx, rids)?;
+    }
+    tell(call, tx, users, ("password-restored", SecurityEvent::PasswordRestored))
+}
+
+/// The users whom the body names.
+fn listed(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<UserForUpdate>, Problem> {
+    let ids = read(call.request.body()?)?;
+    let keys: Vec<Value> = ids.iter().copied().map(Value::Id).collect();
+    let mut found = load_keys(&call.context, tx, &USER, None, &keys)?;
+    let rows: Vec<Option<StoredRow>> = ids.iter().map(|id| found.remove(&id.to_string())).collect();
+    let unknown = rows.iter().enumerate().filter(|(_, row)| row.is_none());
+    let unknown = unknown.map(|(at, _)| FieldError::new(format!("/{at}"), "names no User"));
+    refuse_elements(unknown, ProblemKind::NotFound)?;
+    rows.into_iter().flatten().map(UserForUpdate::new).collect()
+}
+
+/// The ids of the body.
+fn read(body: &Json) -> Result<Vec<Uuid>, Problem> {
+    let Json::Array(elements) = body else {
+        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
+    };
+    if elements.len() > MAX_BATCH {
+        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    let (mut ids, mut seen, mut errors) = (Vec::new(), HashSet::new(), FieldErrors::default());
+    for (at, element) in elements.iter().enumerate() {
+        let id = if let Json::Text(text) = element { Uuid::try_parse(text).ok() } else { None };
+        let wrong = match id {
+            None => "must be the id of a user",
+            Some(id) if !seen.insert(id) => "is in this batch twice",
+            Some(id) => {
+                ids.push(id);
+                continue;
+            }
+        };
+        errors.note(|| FieldError::new(format!("/{at}"), wrong));
+    }
+    if errors.all() == 0 { Ok(ids) } else { Err(Problem::wrong(errors)) }
+}
+
+fn rids(users: &[UserForUpdate]) -> Vec<i64> {
+    users.iter().map(|one| one.was.rid).collect()
+}
+
+/// A statement about these users, at most `LIST` of them.
+fn of_users(text: &str, rids: &[i64]) -> Sql {
+    let mut sql = Sql::new(text);
+    sql.add_list(rids.iter().copied().map(Value::Int));
+    sql
+}
+
+/// Moves the passwords of users aside, and deletes the tokens by which they could set others.
+fn take_away(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
+    let moved = Sql::new("(user_rid, hash, changed_on, expires_on) SELECT user_rid, hash, changed_on, ")
+        .bind(context.now.0.saturating_add(KEPT));
+    let mut moved = moved.push(" FROM user_password WHERE user_rid IN ");
+    moved.add_list(rids.iter().copied().map(Value::Int));
+    // the release before this one sets passwords and leaves what was taken away
+    moved.add(" ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on, expires_on = excluded.expires_on");
+    tx.queue(&StateTable::RemovedPassword.insert(&moved.text), moved.parameters)?;
+    for table in [StateTable::UserPassword, StateTable::PasswordReset] {
+        let these = of_users("WHERE user_rid IN ", rids);
+        tx.queue(&table.delete(&these.text), these.parameters)?;
+    }
+    Ok(())
+}
+
+/// Moves what was taken away from users back.
+fn give_back(tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
+    let text = "(user_rid, hash, changed_on) SELECT user_rid, hash, changed_on FROM removed_password WHERE user_rid IN ";
+    let back = of_users(text, rids);
+    tx.queue(&StateTable::UserPassword.insert(&back.text), back.parameters)?;
+    let these = of_users("WHERE user_rid IN ", rids);
+    Ok(tx.queue(&StateTable::RemovedPassword.delete(&these.text), these.parameters)?)
+}
+
+/// Notes what was done with each user's password, and answers with the users.
+fn tell(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    users: Vec<UserForUpdate>,
+    (action, event): (&'static str, SecurityEvent),
+) -> Result<Answer, Problem> {
+    let mut done = Vec::with_capacity(users.len());
+    for mut found in users {
+        found.user.renew_token(&call.context)?;
+        record_security_event(&call.context, tx, found.user.id, event, None, None)?;
+        done.push(found.save(&call.context, tx, AuditAction::As("Modified", action))?);
+    }
+    if !call.request.minimal {
+        write_all(call, tx, &USER, &done)?;
+    }
+    Ok(Answer::new(call.request.op.status))
+}

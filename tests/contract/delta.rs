@@ -1,6 +1,6 @@
 //! Deltas: what changed of a resource behind a cursor, each item once, as it is now.
 
-use chancery::{append_pending, prune_piece};
+use chancery::{append_pending, prune_events};
 use chancery_record::Timestamp;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
@@ -144,7 +144,7 @@ on_both_engines! {
         }
         let none = world.client("none", &[]).await;
         none.get(&world.path("/User/delta")).await.problem(403, "forbidden");
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, Timestamp(i64::MAX / 2000)));
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_events(tx, Timestamp(i64::MAX / 2000), 1000));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         world.admin.get(&world.path(&format!("/User/delta?{after}"))).await.problem(410, "events-gone");
     }

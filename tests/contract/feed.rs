@@ -1,9 +1,10 @@
 //! Feeds of events: read by cursor, in order, within what a caller may read.
 
-use chancery::{append_pending, prune_piece};
+use chancery::{append_pending, prune_events};
 use chancery_record::Timestamp;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
+use chancery_web::now;
 use serde_json::{Value as Json, json};
 
 use crate::{event::HOLD, id};
@@ -149,12 +150,12 @@ on_both_engines! {
             ("UPDATE outbox_event SET id = 7 WHERE id = (SELECT event FROM event_place WHERE trail > 0 AND position = 1)", vec![]),
             ("UPDATE event_place SET event = 7 WHERE trail > 0 AND position = 1", vec![]),
         ]).await;
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, NOW));
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_events(tx, NOW, 1000));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         assert_eq!(items(&read(&world.admin, &feed, "").await).len(), 3);
         let told = world.admin.get(&format!("{feed}?after={}", after[1])).await.is(200).json();
         assert_eq!(items(&told).len(), 2);
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, Timestamp(i64::MAX / 2000)));
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_events(tx, Timestamp(i64::MAX / 2000), 1000));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         let gone = world.admin.get(&format!("{feed}?after={}", after[1])).await.problem(410, "events-gone");
         assert!(items(&read(&world.admin, &feed, &format!("after={}", gone["oldest"].as_str().unwrap())).await).is_empty());
@@ -168,6 +169,44 @@ on_both_engines! {
         world.user("e").await;
         place(&world).await;
         world.admin.get(&format!("{feed}?after={}", after[3])).await.problem(410, "event-history-changed");
+    }
+}
+
+on_both_engines! {
+    /// Section 6: a store's events are kept as it says, and those of all tenants as the one that keeps longest does.
+    async fn events_are_kept_as_long_as_their_owners_ask(world: World) {
+        const DAY: i64 = 24 * 3_600_000;
+        world.user("ada").await;
+        world.set_option("EventRetention", "2.00:00:00").await;
+        let place_all = async || append_pending(&world.app, now()).await.map(drop).unwrap();
+        place_all().await;
+        let left = async |days: i64| {
+            let moment = Timestamp(now().0 + days * DAY + DAY / 2);
+            let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_events(tx, moment, 1000));
+            run.await.map_err(|error: Error| error.to_string()).unwrap();
+            [items(&read(&world.admin, &store(&world), "").await).len(), items(&read(&world.admin, CONFIGURATION, "").await).len()]
+        };
+        let [_, changes] = left(1).await;
+        assert!(changes > 0);
+        assert_eq!(left(1).await[0], 1);
+        assert_eq!(left(2).await, [0, changes]);
+        set_of_tenants(&world, "20.00:00:00").await;
+        place_all().await;
+        let [_, changes] = left(9).await;
+        assert!(changes > 0);
+        set_of_tenants(&world, "1.00:00:00").await;
+        place_all().await;
+        assert_eq!(left(9).await, [0, 0]);
+    }
+}
+
+/// Lets every tenant keep events for so long.
+async fn set_of_tenants(world: &World, value: &str) {
+    let list = "/api/management/v2/Option?filter=name%20eq%20%22EventRetention%22";
+    let options = world.admin.get(list).await.is(200).json();
+    for option in options.as_array().unwrap().iter().filter(|option| !option["applyToTenantId"].is_null()) {
+        let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+        world.admin.patch(&format!("/api/management/v2/Option/{}", id(option)), body).await.expect(202);
     }
 }
 

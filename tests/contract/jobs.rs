@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Job, Leases, MailSettings, append_pending, jobs, prune_piece, purge_due, supervise};
+use chancery::{
+    Job, Leases, MailSettings, append_pending, jobs, prune_events, prune_piece, purge_due, supervise,
+};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, on_panic};
 use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
@@ -91,12 +93,24 @@ on_both_engines! {
             (job.work)().await.unwrap();
         }
         assert_eq!(kept().await, before);
+        let doubted = async || {
+            let metrics = world.admin.get("/metrics").await.is(200);
+            String::from_utf8_lossy(&metrics.bytes).contains("\nchancery_event_pruning_stopped 1\n")
+        };
+        assert!(doubted().await);
         // by that clock alone all of it would be gone
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, eight_days_ahead()));
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| {
+            prune_piece(tx, eight_days_ahead())?;
+            prune_events(tx, eight_days_ahead(), 1000)
+        });
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         purge_due(&world.app.store, &world.app.context, eight_days_ahead()).await.unwrap();
         let after = kept().await;
         assert!(after.0 < before.0 && after.1 == 0 && after.2 == 1, "{after:?}");
+        for job in jobs_by(&world, now).iter().filter(|job| job.name == "prune") {
+            (job.work)().await.unwrap();
+        }
+        assert!(!doubted().await);
     }
 }
 

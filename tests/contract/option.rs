@@ -36,13 +36,13 @@ const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false
     PasskeyUserVerification (required), PasskeyAttestation (none), PasskeyAllowedAaguids, PasskeyBlockedAaguids, \
     PasskeyRequiredCredentialCount (2), PasskeyRequiredVerifiedSecurityContactCount (1), PasskeyBindingMaturity (7.00:00:00), \
     PasskeyEnrolment (Offer), TemporaryAccessPassEnabled (true), TemporaryAccessPassDefaultLifetime (01:00:00), TemporaryAccessPassMaxLifetime (08:00:00), \
-    TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12)";
+    TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12), EventRetention (7.00:00:00)";
 /// The row Tenant.
 const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
     RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
     SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
     PkceRequired (true), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \
-    RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00)";
+    RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00), EventRetention (7.00:00:00)";
 
 /// dataType and editorType follow the default's form.
 fn hints(name: &str, default: &str) -> (&'static str, &'static str) {

@@ -83,7 +83,10 @@ on_both_engines! {
             ));
         }
         world.sql(rows).await;
-        let run = world.app.store.run("Test", Mode::Write, None, move |tx| chancery::prune_piece(tx, Timestamp(now)));
+        let run = world.app.store.run("Test", Mode::Write, None, move |tx| {
+            chancery::prune_piece(tx, Timestamp(now))?;
+            chancery::prune_events(tx, Timestamp(now), 1000)
+        });
         assert_eq!(run.await.unwrap(), 2);
         let proofs = world.app.store.run("Test", Mode::Long, None, move |tx| {
             let text = "SELECT count(*) FROM used_proof WHERE expires_on < ?1";

@@ -25,6 +25,7 @@ pub use jobs::{
     ledger::append_pending,
     mail::{MailSettings, deliver},
     prune::prune_piece,
+    prune_events::prune_events,
     purge::purge_due,
     revoke::revoke_due,
     supervise,

@@ -50,9 +50,10 @@ pub fn services() -> &'static [&'static Service] {
 /// The metrics beside those of the edge, one list for each slice.
 pub fn figures() -> &'static [&'static [Figure]] {
     static FIGURES: LazyLock<Vec<&'static [Figure]>> = LazyLock::new(|| {
-        let own: [&[Figure]; 5] = [
+        let own: [&[Figure]; 6] = [
             &chancery_mail::FIGURES,
             &jobs::place::FIGURES,
+            &jobs::prune_events::FIGURES,
             &jobs::deliver::FIGURES,
             &jobs::ledger::FIGURES,
             &jobs::count::FIGURES,

@@ -24,13 +24,14 @@ enum Judged {
 }
 
 /// The figures that matter: the name, how each is judged, and where it is seen to.
-const FIGURES: [(&str, Judged, &str); 12] = [
+const FIGURES: [(&str, Judged, &str); 13] = [
     ("mails_waiting", Judged::From(100), "/console/welcome?step=mail"),
     ("mails_dead", Judged::From(1), "/console/welcome?step=mail"),
     ("signing_certificate_end_time", Judged::Until, "/console/CertStore"),
     ("audit_certificates_broken", Judged::From(1), "/console/CertStore"),
     ("audit_unlogged", Judged::From(10_000), "/console/CustomAuditTrail"),
     ("events_unplaced", Judged::From(10_000), ""),
+    ("event_pruning_stopped", Judged::From(1), ""),
     ("revocations_failed", Judged::From(1), "/console/IdentityReplacement?view=ending"),
     ("logout_dead", Judged::From(1), "/console/ClientApp"),
     ("passkey_trust_failures", Judged::From(3), ""),

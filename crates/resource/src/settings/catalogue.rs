@@ -164,6 +164,7 @@ pub static CATALOGUE: &[Entry] = &[
     store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(MINUTE, 30 * DAY)),
     store("TemporaryAccessPassOneTimeUse", "true", Form::Flag),
     store("TemporaryAccessPassLength", "12", Form::Number(8, 64)),
+    entry(Owner::UserStore, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY)),
 
     mandatory(Owner::OpenIdConnect, "Authority"),
     mandatory(Owner::OpenIdConnect, "ClientId"),
@@ -241,6 +242,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::Tenant, "TermsUrl", "", Form::Text),
     entry(Owner::Tenant, "PasswordResetEnabled", "true", Form::Flag),
     entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR)),
+    entry(Owner::Tenant, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY)),
 ];
 
 #[cfg(test)]

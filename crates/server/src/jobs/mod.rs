@@ -8,6 +8,7 @@ mod listen;
 pub mod mail;
 pub mod place;
 pub mod prune;
+pub mod prune_events;
 pub mod purge;
 pub mod revoke;
 pub mod sign_out;
@@ -30,7 +31,7 @@ pub use lease::Leases;
 pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Vec<Job> {
     let (store, context) = (&app.store, &app.context);
     let mut jobs = vec![
-        prune::job(store, now),
+        prune::job(app, now),
         purge::job(store, context, now),
         revoke::job(store, context, now),
         place::job(store),

@@ -1,0 +1,131 @@
+//! Deletes events whose time is over, in the order of their positions.
+
+use std::collections::HashMap;
+
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{
+    LIST, Row, Sql,
+    settings::{Options, Owner},
+};
+use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
+
+/// The metric of events that are kept for a doubtful clock.
+pub static FIGURES: [Figure; 1] = [Figure {
+    name: "event_pruning_stopped",
+    help: "Whether events are not pruned because the clock of the process is an hour or more from the reference clock",
+    unit: FigureUnit::Count,
+    source: FigureSource::Recorded,
+}];
+
+/// How long events wait for a subscription that is behind, in milliseconds.
+const UNSENT_KEPT: i64 = 30 * 24 * 3600 * 1000;
+/// The option that says how long events are kept.
+const RETENTION: &str = "EventRetention";
+
+/// How long the events of each trail are kept, in milliseconds.
+struct Retention {
+    /// Those of user stores where the option is set.
+    stores: HashMap<i64, i64>,
+    /// Other user stores.
+    store: i64,
+    /// The configuration and sign-ins, which are all tenants': as long as the one that keeps longest.
+    shared: i64,
+}
+
+impl Retention {
+    fn read(tx: &mut Tx<'_>) -> Result<Self, Error> {
+        let mut stores = HashMap::new();
+        let of_stores = "SELECT i.rid, o.value FROM option_value o JOIN idp_instance i ON i.id = o.apply_to_idp_instance_id \
+            WHERE o.name = ?1 AND o.value <> ''";
+        tx.query(of_stores, &[RETENTION.into()], |row| {
+            stores.insert(row.int(0)?, in_effect(Owner::UserStore, row.text(1)?));
+            Ok(())
+        })?;
+        let mut shared = None;
+        let of_tenants = "SELECT DISTINCT o.value FROM option_value o WHERE o.name = ?1 AND o.apply_to_tenant_id IS NOT NULL";
+        tx.query(of_tenants, &[RETENTION.into()], |row| {
+            shared = shared.max(Some(in_effect(Owner::Tenant, row.text(0)?)));
+            Ok(())
+        })?;
+        let shared = shared.unwrap_or_else(|| in_effect(Owner::Tenant, ""));
+        Ok(Self { stores, store: in_effect(Owner::UserStore, ""), shared })
+    }
+
+    fn of(&self, trail: i64) -> i64 {
+        if trail > 0 { self.stores.get(&trail).copied().unwrap_or(self.store) } else { self.shared }
+    }
+}
+
+/// What an option's value means: the default where it is empty or wrong.
+fn in_effect(owner: Owner, value: &str) -> i64 {
+    Options::new(owner, HashMap::from([(RETENTION.to_owned(), value.to_owned())])).span(RETENTION)
+}
+
+/// Up to which position all active subscriptions have read a trail; none where there are none.
+fn read_by_all(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Error> {
+    let text = "SELECT min(r.position) FROM event_reader r JOIN event_subscription s ON s.id = r.subscription_id \
+        WHERE r.trail = ?1 AND s.is_active = ?2";
+    let read = |row: &Row<'_>| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) };
+    Ok(tx.one(text, &[Value::Int(trail), Value::Bool(true)], read)?.flatten())
+}
+
+/// Deletes the oldest events of each trail, at most `piece`, up to the first that is to be kept: whatever is younger than the
+/// trail's retention, or than 30 days and not read by an active subscription. The number of events of the trail that had most.
+///
+/// # Errors
+/// The store's.
+pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, Error> {
+    // an event's number is its time in microseconds
+    let number = |kept: i64| now.0.saturating_sub(kept).saturating_mul(1000);
+    let (retention, oldest_unsent) = (Retention::read(tx)?, number(UNSENT_KEPT));
+    let mut trails = Vec::new();
+    tx.query("SELECT trail, pruned FROM event_trail WHERE pruned < placed ORDER BY trail", &[], |row| {
+        trails.push((row.int(0)?, row.int(1)?));
+        Ok(())
+    })?;
+    let mut most = 0;
+    for (trail, pruned) in trails {
+        let oldest = number(retention.of(trail));
+        let text = format!(
+            "SELECT position, event FROM event_place WHERE trail = ?1 AND position > ?2 ORDER BY position LIMIT {piece}"
+        );
+        let (mut events, mut last, mut is_over) = (Vec::new(), pruned, false);
+        let read = read_by_all(tx, trail)?.unwrap_or(i64::MAX);
+        tx.query(&text, &[Value::Int(trail), Value::Int(pruned)], |row| {
+            let (position, event) = (row.int(0)?, row.int(1)?);
+            is_over |= event >= oldest || (position > read && event >= oldest_unsent);
+            if !is_over {
+                last = row.int(0)?;
+                events.push(row.int(1)?);
+            }
+            Ok(())
+        })?;
+        if events.is_empty() {
+            continue;
+        }
+        let advance = StateTable::EventTrail.update("SET pruned = ?1 WHERE trail = ?2 AND pruned = ?3");
+        tx.queue_one(&advance, vec![Value::Int(last), Value::Int(trail), Value::Int(pruned)])?;
+        // the last place stays: cursors of who read up to it are checked by it
+        let places = StateTable::EventPlace.delete("WHERE trail = ?1 AND position < ?2");
+        tx.queue(&places, vec![Value::Int(trail), Value::Int(last)])?;
+        for chunk in events.chunks(LIST) {
+            let mut sql = Sql::new("WHERE id IN ");
+            sql.add_list(chunk.iter().map(|event| Value::Int(*event)));
+            tx.queue(&StateTable::OutboxEvent.delete(&sql.text), sql.parameters)?;
+        }
+        most = most.max(events.len() as u64);
+    }
+    // while trails are behind, what has no position would be looked for among all that waits to be pruned
+    if most < piece { Ok(most.max(prune_unplaced(tx, number(retention.shared), piece)?)) } else { Ok(most) }
+}
+
+/// Deletes events before a number that an older release wrote without anything that gives them a position.
+fn prune_unplaced(tx: &mut Tx<'_>, oldest: i64, piece: u64) -> Result<u64, Error> {
+    let lost = StateTable::OutboxEvent.delete(format_args!(
+        "WHERE id IN (SELECT o.id FROM outbox_event o WHERE o.id < ?1 \
+         AND NOT EXISTS (SELECT 1 FROM event_place p WHERE p.event = o.id) \
+         AND NOT EXISTS (SELECT 1 FROM event_pending w WHERE w.trail = o.store AND w.event = o.id) \
+         AND NOT EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id) ORDER BY o.id LIMIT {piece})"
+    ));
+    tx.execute(&lost, &[Value::Int(oldest)])
+}

@@ -19,14 +19,22 @@ pub enum Kind {
     SecurityContactCode,
     /// To a person who signs in. Data: `code`, `valid_until`.
     SignInCode,
+    /// To the contact of an event subscription that was disabled. Data: `name`, `url`, and `since` unless the receiver
+    /// wants no more.
+    SubscriptionDisabled,
     /// To an operator. Data: `login_name`, `store`, and `until` unless the lock is permanent.
     UserLocked,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 4] =
-        [Self::PasswordReset, Self::SecurityContactCode, Self::SignInCode, Self::UserLocked];
+    pub const ALL: [Self; 5] = [
+        Self::PasswordReset,
+        Self::SecurityContactCode,
+        Self::SignInCode,
+        Self::SubscriptionDisabled,
+        Self::UserLocked,
+    ];
 
     /// The kind's name, as the outbox stores it.
     pub const fn name(self) -> &'static str {
@@ -34,6 +42,7 @@ impl Kind {
             Self::PasswordReset => "PasswordReset",
             Self::SecurityContactCode => "SecurityContactCode",
             Self::SignInCode => "SignInCode",
+            Self::SubscriptionDisabled => "SubscriptionDisabled",
             Self::UserLocked => "UserLocked",
         }
     }
@@ -95,6 +104,8 @@ const fn sources(kind: Kind, language: Language) -> (&'static str, &'static str)
         (Kind::SecurityContactCode, Language::German) => pair!("security_contact_code.de"),
         (Kind::SignInCode, Language::English) => pair!("sign_in_code.en"),
         (Kind::SignInCode, Language::German) => pair!("sign_in_code.de"),
+        (Kind::SubscriptionDisabled, Language::English) => pair!("subscription_disabled.en"),
+        (Kind::SubscriptionDisabled, Language::German) => pair!("subscription_disabled.de"),
         (Kind::UserLocked, Language::English) => pair!("user_locked.en"),
         (Kind::UserLocked, Language::German) => pair!("user_locked.de"),
     }
@@ -213,10 +224,22 @@ mod tests {
     }
 
     #[test]
+    fn a_subscription_that_ended_in_both_languages() {
+        let data = json!({ "name": "CRM", "url": "https://crm.example.com/events?a=1&b=2", "since": MOMENT });
+        let mail = render(Kind::SubscriptionDisabled, None, &data).unwrap();
+        assert_eq!(mail.subject, "Events are no longer sent: CRM");
+        assert!(mail.text.contains("since 21 November 2026, 09:30 UTC"), "{}", mail.text);
+        assert!(mail.html.contains("events?a=1&amp;b=2"), "{}", mail.html);
+        let gone = json!({ "name": "CRM", "url": "https://crm.example.com/events", "since": null });
+        let mail = render(Kind::SubscriptionDisabled, Some("de"), &gone).unwrap();
+        assert!(mail.text.contains("keine Ereignisse mehr will (410)"), "{}", mail.text);
+    }
+
+    #[test]
     fn every_template_can_be_filled_in_every_language() {
         let data = json!({
             "name": "n", "store": "s", "valid_until": MOMENT, "link": "https://l", "token": "t",
-            "code": "c", "login_name": "l", "until": MOMENT,
+            "code": "c", "login_name": "l", "until": MOMENT, "url": "u", "since": MOMENT,
         });
         for kind in Kind::ALL {
             for locale in ["de", "en"] {

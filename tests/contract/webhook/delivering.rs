@@ -11,7 +11,12 @@ use chancery_testkit::{Received, Receiver, on_both_engines};
 use serde_json::json;
 
 use super::{activate, subscribed, subscriptions, to_this_machine, until};
-use crate::id;
+use crate::{
+    id,
+    signing::{mails, set_mail_server},
+};
+
+const CONFIGURATION: &str = "/api/management/v2/EventSubscription";
 
 /// Whether one of the signatures of a request is by this secret.
 fn is_signed_by(received: &Received, secret: &str) -> bool {
@@ -104,7 +109,8 @@ on_both_engines! {
     /// Section 5: a receiver that answers 410 is not asked again, and the subscription says so.
     async fn a_receiver_that_is_gone_is_left_alone(world: World) {
         let mut receiver = Receiver::start().await;
-        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "contact": "crm@example.com" })).await;
+        set_mail_server(&world.admin).await;
         receiver.answer("410 Gone");
         world.user("ada").await;
         receiver.until(|got| events(got).len() == 1).await;
@@ -112,12 +118,39 @@ on_both_engines! {
         assert_eq!((&row["isActive"], &row["waiting"]), (&json!(false), &json!(1)));
         let told = world.admin.get(&world.path("/Event?wait=10&type=platform.event.*")).await.is(200).json();
         assert_eq!(told["items"][0]["type"], "platform.event.subscription-disabled");
+        let [mail] = mails(&world).await.try_into().unwrap();
+        assert!(mail["url"].as_str().unwrap().starts_with("http") && mail["since"].is_null(), "{mail}");
         // it goes on where it was
         receiver.answer("200 OK");
         activate(&world, &path).await;
         world.user("ben").await;
         receiver.until(|got| events(got).len() >= 3).await;
         until(&world, &path, |row| row["status"] == "Active" && row["waiting"] == 0).await;
+    }
+
+    /// Section 5: a receiver that fails for five days is given up, and the contact is told, by the mail server of the first store
+    /// where it is the configuration's.
+    async fn a_receiver_that_fails_for_days_is_given_up(world: World) {
+        let mut receiver = Receiver::start().await;
+        let scope = id(&world.all("Subscription").await[0]).to_owned();
+        let body = json!({ "name": "crm", "url": receiver.url, "subscriptionId": scope, "types": ["platform.management.tenant.created"],
+            "contact": "crm@example.com" });
+        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&made));
+        world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+        activate(&world, &path).await;
+        receiver.answer("500 Internal Server Error");
+        let tenant = |name: &str| json!({ "name": name, "subscriptionId": scope });
+        world.make("Tenant", tenant("one")).await;
+        until(&world, &path, |row| row["waiting"] == 1 && !row["lastFailure"].is_null()).await;
+        set_mail_server(&world.admin).await;
+        world.sql(vec![("UPDATE event_subscriber SET failing_since = 1", vec![])]).await;
+        world.make("Tenant", tenant("two")).await;
+        until(&world, &path, |row| row["status"] == "Disabled").await;
+        let [mail] = mails(&world).await.try_into().unwrap();
+        assert_eq!((&mail["kind"], &mail["name"], &mail["since"]), (&json!("SubscriptionDisabled"), &json!("crm"), &json!(1)));
+        assert_eq!((&mail["recipient"], &mail["url"]), (&json!("crm@example.com"), &json!(receiver.url)));
+        receiver.until(|got| events(got).len() >= 2).await;
     }
 
     /// Section 5: what was missed is sent again, with the same ids; what is not wanted is skipped.
@@ -182,10 +215,9 @@ on_both_engines! {
         let mut receiver = Receiver::start().await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let other = world.other_subscription("other").await;
-        let configuration = "/api/management/v2/EventSubscription";
         let body = json!({ "name": "r", "url": receiver.url, "subscriptionId": subscription, "types": ["platform.management.tenant.*", "platform.signin.*"] });
-        let made = world.admin.post(configuration, body).await.is(201).json();
-        let path = format!("{configuration}/{}", id(&made));
+        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&made));
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         world.make("Tenant", json!({ "name": "foreign", "subscriptionId": other })).await;

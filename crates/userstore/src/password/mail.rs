@@ -14,7 +14,7 @@ use crate::{
     user::{User, UserForUpdate},
 };
 
-/// How long a notice about a lock is worth sending, in milliseconds.
+/// How long a notice is worth sending, in milliseconds.
 const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 
 /// Whether the store can send mail.
@@ -77,7 +77,7 @@ pub fn notify_lock(
     failed: &FailedAttempt,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    if !options.flag("UserLockNotificationEnabled") || require_server(context).is_err() {
+    if !options.flag("UserLockNotificationEnabled") {
         return Ok(());
     }
     let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": context.scope.source() });
@@ -86,10 +86,28 @@ pub fn notify_lock(
     {
         members.insert("until".into(), until.0.into());
     }
-    let end = Timestamp(context.now.0 + NOTICE);
-    options.list("UserLockNotificationRecipients").into_iter().try_for_each(|recipient| {
-        send(context, tx, (Kind::UserLocked, found.user.id), recipient, None, &data, end)
-    })
+    let about = (Kind::UserLocked, Some(found.user.id));
+    let mut recipients = options.list("UserLockNotificationRecipients").into_iter();
+    recipients.try_for_each(|recipient| send_notice(context, tx, about, recipient, &data))
+}
+
+/// Queues a notice to an operator, where the store can send mail. It is worth sending for three days.
+///
+/// # Errors
+/// Those of the store.
+pub fn send_notice(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    about: (Kind, Option<UserId>),
+    recipient: &str,
+    data: &Value,
+) -> Result<(), Problem> {
+    if !has_server(context)? {
+        return Ok(());
+    }
+    let options = options(context)?;
+    let by = Sender { mfa_instance: None, address: options.text("EMailSenderAddress") };
+    queue(context, tx, by, about, (recipient, None), data, Timestamp(context.now.0 + NOTICE))
 }
 
 /// Queues a mail of the store, about a user.
@@ -107,7 +125,7 @@ pub fn send(
 ) -> Result<(), Problem> {
     let options = options(context)?;
     let by = Sender { mfa_instance: None, address: options.text("EMailSenderAddress") };
-    queue(context, tx, by, (kind, person), (recipient, locale), data, end)
+    queue(context, tx, by, (kind, Some(person)), (recipient, locale), data, end)
 }
 
 /// By whom a mail is sent.
@@ -145,14 +163,14 @@ pub fn send_code(context: &Context, tx: &mut Tx<'_>, mail: CodeMail<'_>) -> Resu
     let kind = if mail.confirms_address { Kind::SecurityContactCode } else { Kind::SignInCode };
     let data = json!({ "code": mail.code, "valid_until": mail.valid_until.0 });
     let to = (mail.recipient, mail.locale);
-    queue(context, tx, mail.sender, (kind, UserId(mail.user)), to, &data, mail.valid_until)
+    queue(context, tx, mail.sender, (kind, Some(UserId(mail.user))), to, &data, mail.valid_until)
 }
 
 fn queue(
     context: &Context,
     tx: &mut Tx<'_>,
     sender: Sender<'_>,
-    (kind, person): (Kind, UserId),
+    (kind, person): (Kind, Option<UserId>),
     (recipient, locale): (&str, Option<String>),
     data: &Value,
     end: Timestamp,
@@ -162,7 +180,7 @@ fn queue(
         id,
         store: context.scope.store(),
         mfa_instance: sender.mfa_instance,
-        person: Some(person.0),
+        person: person.map(|person| person.0),
         kind,
         sender: sender.address.to_owned(),
         recipient: recipient.to_owned(),

@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
+use chancery_auth::load_store_context;
+use chancery_mail::Kind;
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, EventCursor, Problem, Tx, WebhookOutcome, advance, load, random};
+use chancery_resource::{
+    AppContext, Context, EventCursor, Problem, Scope, Tx, WebhookOutcome, advance, load, random,
+};
 use chancery_store::Mode;
+use chancery_userstore::password::mail::send_notice;
 use chancery_webhook::{
     CIRCUIT, DISABLED_AFTER, EventSubscription, PROBE_REST, rest_after,
     state::{self, Attempt, Health, Waiting},
 };
+use serde_json::json;
 
 use super::{
     Deliveries, Outcome, Target,
@@ -18,6 +24,8 @@ use super::{
 
 /// How often what was delivered is noted, in ms: after a crash, so much comes again.
 const NOTED: i64 = 1_000;
+/// The user store whose mail server sends what belongs to no other.
+const FIRST_STORE: &str = "default";
 /// The status of a receiver that wants no more.
 const GONE: u16 = 410;
 
@@ -41,7 +49,16 @@ struct Settled {
     tried: Vec<(Waiting, WebhookOutcome)>,
     attempts: Vec<Attempt>,
     health: Health,
-    disables: bool,
+    end: Option<End>,
+}
+
+/// Why a subscription is disabled.
+#[derive(Clone, Copy)]
+enum End {
+    /// The receiver wants no more.
+    Gone,
+    /// Nothing could be delivered since then.
+    Failing(Timestamp),
 }
 
 impl Deliveries {
@@ -62,7 +79,7 @@ impl Deliveries {
         }
         settled.places = std::mem::take(&mut progress.places);
         settled.attempts.extend(progress.delivered.take());
-        let (app, disables) = (Arc::clone(&self.app.context), settled.disables);
+        let (app, disables) = (Arc::clone(&self.app.context), settled.end.is_some());
         let noting =
             self.store.run("NoteDeliveries", Mode::Write, None, move |tx| settled.note(&app, tx, now));
         noting.await?;
@@ -87,7 +104,7 @@ impl Settled {
         let rest = if health.failures >= CIRCUIT { rest.max(PROBE_REST) } else { rest };
         health.paused_until = Timestamp(if rest > 0 { now.0 + rest } else { 0 });
         let is_gone = outcomes().any(|outcome| outcome.status == Some(GONE));
-        let is_long = health.failing_since.is_some_and(|since| now.0 - since.0 > DISABLED_AFTER);
+        let failing = health.failing_since.filter(|since| now.0 - since.0 > DISABLED_AFTER).map(End::Failing);
         let mut settled = Self {
             target,
             places: Vec::new(),
@@ -96,7 +113,7 @@ impl Settled {
             tried: Vec::new(),
             attempts: Vec::new(),
             health,
-            disables: is_gone || is_long,
+            end: if is_gone { Some(End::Gone) } else { failing },
         };
         for (index, outcome) in due.tried {
             if let Some(item) = plan.due.get(index) {
@@ -135,7 +152,7 @@ impl Settled {
 
     /// Whether nothing came of the turn but events that were delivered at the first try.
     const fn is_progress_alone(&self) -> bool {
-        self.gaps.is_empty() && self.kept.is_empty() && self.tried.is_empty() && !self.disables
+        self.gaps.is_empty() && self.kept.is_empty() && self.tried.is_empty() && self.end.is_none()
     }
 
     fn note(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> Outcome<()> {
@@ -162,18 +179,33 @@ impl Settled {
         let delivered = self.attempts.iter().map(|attempt| attempt.count).sum();
         let failure = self.attempts.iter().rev().find_map(|attempt| attempt.reason.as_deref());
         state::set_health(tx, id, self.health, (delivered, failure), now)?;
-        if self.disables { self.disable(app, tx, now) } else { Ok(()) }
+        self.end.map_or(Ok(()), |end| self.disable(app, tx, (end, now)))
     }
 
-    /// Sends nothing any more: the receiver wants no more, or failed for days.
-    fn disable(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> Outcome<()> {
+    /// Sends nothing any more, and tells the contact.
+    fn disable(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, (end, now): (End, Timestamp)) -> Outcome<()> {
         let Some(context) = self.target.context(app, tx, now)? else { return Ok(()) };
         let (shape, id) = (self.target.shape(), self.target.id);
         let row = load(&context, tx, shape, None, id.into())?;
         let mut values = row.values.clone();
         EventSubscription::IS_ACTIVE.field().set(&mut values, false.into());
+        if let Some(contact) = row.get(EventSubscription::CONTACT)?
+            && let Some(sending) = self.mailing(app, tx, now)?
+        {
+            let (name, url) = (row.get(EventSubscription::NAME)?, row.get(EventSubscription::URL)?);
+            let since = if let End::Failing(since) = end { Some(since.0) } else { None };
+            let data = json!({ "name": name.as_str(), "url": url.as_str(), "since": since });
+            send_notice(&sending, tx, (Kind::SubscriptionDisabled, None), contact.as_str(), &data)?;
+        }
         advance(&context, tx, shape, &row, values, ("Modified", "disabled"))?;
         Ok::<_, Problem>(state::note_disabled(tx, id, now)?)
+    }
+
+    /// The context of the store whose mail server is used: its own, or for the configuration that of the first store.
+    fn mailing(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> Outcome<Option<Context>> {
+        let store = self.target.store.map_or_else(|| FIRST_STORE.to_owned(), |(_, id)| id.to_string());
+        let store = load_store_context(tx, &store)?;
+        Ok(store.map(|store| Context::of_server(app, Scope::Store(store.scope), now)))
     }
 }
 

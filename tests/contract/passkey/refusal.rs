@@ -1,6 +1,8 @@
 //! What a refused ceremony says.
 
+use chancery::append_pending;
 use chancery_testkit::on_both_engines;
+use chancery_web::now;
 use serde_json::json;
 
 use super::authenticator::{Authenticator, BACKED_UP, PRESENT, VERIFIED, allow};
@@ -55,6 +57,11 @@ on_both_engines! {
         device.sign_in(&world, &user).await.expect(200);
         let again = device.sign_in(&world, &user).await.problem(400, "invalid-request");
         assert_eq!(again["detail"], "The passkey's count of uses did not grow: there may be a copy of it.");
+        append_pending(&world.app, now()).await.unwrap();
+        let suspected = world.path("/Event?type=platform.userstore.passkeycredential.clone-suspected");
+        let told = world.admin.get(&suspected).await.is(200).json();
+        let passkeys = world.admin.get(&world.path(&format!("/PasskeyCredential/user/{}", crate::id(&user)))).await.is(200).json();
+        assert_eq!((told["items"].as_array().unwrap().len(), &told["items"][0]["subject"]), (1, &passkeys[0]["id"]));
         device.uses = 2;
         for (lie, words) in LIES {
             let mut lying = device;

@@ -379,12 +379,12 @@ pub fn note_use(
     let proof = match &proved.used {
         Ok(proof) => proof,
         Err(refusal) => {
-            let kind = if refusal.kind == Kind::SignCount {
-                EventType::PasskeyCloneSuspected
+            if refusal.kind == Kind::SignCount {
+                suspect_clone(context, tx, &kept.row)?;
+                note(tx, EventType::PasskeyCloneSuspected, Some(&refusal.detail))?;
             } else {
-                EventType::PasskeyAuthenticationFailed
-            };
-            note(tx, kind, Some(&refusal.detail))?;
+                note(tx, EventType::PasskeyAuthenticationFailed, Some(&refusal.detail))?;
+            }
             return Ok(Err(refuse(refusal)));
         }
     };
@@ -398,6 +398,7 @@ pub fn note_use(
     }
     // of two answers with one count, one comes from a copy: the row decides which is first
     if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
+        suspect_clone(context, tx, &kept.row)?;
         note(tx, EventType::PasskeyCloneSuspected, None)?;
         return Ok(Err(Problem::invalid("The passkey's count of uses went backwards.")));
     }
@@ -413,4 +414,9 @@ pub fn note_use(
     update_unversioned(context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
     note(tx, EventType::PasskeyUsed, None)?;
     Ok(Ok(Used { passkey: proved.id, user_verified: proof.user_verified, is_hardware }))
+}
+
+/// Tells that there may be a copy of a passkey. The passkey stays as it is.
+fn suspect_clone(context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
+    chancery_resource::note(context, tx, &PASSKEY, (row, &row.values), ("Modified", "clone-suspected"))
 }

@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 use chancery_resource::{Action, Op};
-use chancery_testkit::catalogue::{EventRow, event_rows, operations};
+use chancery_testkit::catalogue::operations;
+use chancery_web::{EventRow, event_rows};
 
 const PAGE: &str = "docs/event-catalogue.md";
 
@@ -50,7 +51,7 @@ fn the_rows_are_in_order_and_whole() {
     let rows = event_rows();
     let kinds: Vec<&str> = rows.iter().map(|row| row.kind).filter(|kind| !kind.is_empty()).collect();
     assert!(kinds.is_sorted_by(|one, next| one < next), "types in order, each once");
-    for row in &rows {
+    for row in rows {
         if row.kind.is_empty() {
             assert!(!row.data.is_empty() && !row.operations.is_empty(), "a row without an event says why");
         } else {

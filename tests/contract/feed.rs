@@ -4,7 +4,7 @@ use chancery::{append_pending, prune_events};
 use chancery_record::Timestamp;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
-use chancery_web::now;
+use chancery_web::{event_rows, now};
 use serde_json::{Value as Json, json};
 
 use crate::{event::HOLD, id};
@@ -270,5 +270,32 @@ on_both_engines! {
         }
         far.get(&store(&world)).await.problem(404, "not-found");
         read(&near, &store(&world), "").await;
+    }
+}
+
+on_both_engines! {
+    /// Section 3: `dataschema` leads to the JSON Schema of the event's type, which is everybody's.
+    async fn every_type_of_events_has_a_schema(world: World) {
+        world.user("ada").await;
+        place(&world).await;
+        let told = read(&world.admin, &store(&world), "").await;
+        let [event] = items(&told) else { panic!("{told}") };
+        let at = event["dataschema"].as_str().unwrap();
+        let path = &at[at.find("/schemas/").unwrap()..];
+        let answer = world.anonymous.get(path).await.is(200);
+        assert_eq!(answer.header("content-type"), Some("application/schema+json"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=3600"));
+        let schema = answer.json();
+        assert_eq!((&schema["$id"], &schema["properties"]["type"]["const"]), (&event["dataschema"], &event["type"]));
+        for name in schema["required"].as_array().unwrap() {
+            assert!(!event[name.as_str().unwrap()].is_null(), "{name}");
+        }
+        for row in event_rows().iter().filter(|row| !row.kind.is_empty()) {
+            let path = format!("/schemas/event/{}/1.json", row.kind);
+            assert_eq!(world.anonymous.get(&path).await.is(200).json()["title"], row.kind);
+        }
+        for wrong in ["platform.userstore.user.made/1.json", "/1.json", "-/1.json", "platform.userstore.user.created/2.json"] {
+            world.anonymous.get(&format!("/schemas/event/{wrong}")).await.expect(404);
+        }
     }
 }

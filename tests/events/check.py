@@ -18,6 +18,7 @@ from pathlib import Path
 
 import httpx
 import httpx_sse
+import jsonschema
 from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from standardwebhooks import Webhook
 from svix.webhooks import Webhook as SvixWebhook
@@ -234,8 +235,24 @@ def check_signatures():
     for headers, text in collector.requests:
         event = from_http_event(HTTPMessage(headers, text))
         assert event.get_type().startswith("platform.") and event.get_time() is not None
+        schema_of(json.loads(text)).validate(json.loads(text))
     call("DELETE", path)
     return f"standardwebhooks, svix and cloudevents read {len(collector.requests)} requests"
+
+
+SCHEMAS = {}
+
+
+def schema_of(event):
+    """What judges an event: the schema to which its `dataschema` leads, at this server."""
+    address = event["dataschema"]
+    if address not in SCHEMAS:
+        schema = call("GET", address[address.index("/schemas/") :])
+        assert schema["$id"] == address
+        jsonschema.Draft202012Validator.check_schema(schema)
+        checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+        SCHEMAS[address] = jsonschema.Draft202012Validator(schema, format_checker=checker)
+    return SCHEMAS[address]
 
 
 def check_feed_envelopes():
@@ -244,9 +261,12 @@ def check_feed_envelopes():
     for item in feed:
         event = from_http_event(HTTPMessage(headers, json.dumps(item).encode()))
         assert event.get_subject() == item["subject"] and event.get_id() == item["id"]
+        schema_of(item).validate(item)
     sequences = [int(item["sequence"]) for item in feed]
     assert sequences == list(range(1, len(feed) + 1)), "positions have a hole"
-    return f"cloudevents reads all {len(feed)} of the feed"
+    broken = {**feed[0], "data": {**feed[0]["data"], "actor": 7}}
+    assert refuses(lambda: schema_of(broken).validate(broken))
+    return f"cloudevents reads all {len(feed)} of the feed, jsonschema finds {len(SCHEMAS)} types as they say"
 
 
 def check_stream():

@@ -10,6 +10,7 @@ mod seal;
 pub mod settings;
 mod write;
 
+pub use audit::envelope::{envelope_schema, schema_of};
 pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
 pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_strays};

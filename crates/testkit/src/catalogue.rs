@@ -8,8 +8,9 @@ use std::{
 use chancery::services;
 use chancery_resource::{Action, Op};
 use chancery_store::{Error, Mode};
-use chancery_web::App;
+use chancery_web::{App, EventRow, event_rows, event_schema};
 use http::Method;
+use serde_json::Value;
 
 /// Writes that succeeded, by the traces that their callers named.
 pub type Calls = Arc<Mutex<Vec<Call>>>;
@@ -22,40 +23,6 @@ pub struct Call {
     pub method: Method,
     /// Its path, with the query.
     pub path: String,
-}
-
-/// A row of `spec/events.tsv`.
-pub struct EventRow {
-    /// The type; empty for operations that leave no event.
-    pub kind: &'static str,
-    /// The resource that it is about.
-    pub resource: &'static str,
-    /// The operations that cause it, as `service:Name`; one that ends in `?` need not.
-    pub operations: Vec<&'static str>,
-    /// The members of `data` besides id, actor and scope; why there is none where there is no event.
-    pub data: &'static str,
-    /// Whether it has an entry of the audit trail: yes, no, or where an administrator asked for it.
-    pub audited: &'static str,
-    /// The security event that is made of it.
-    pub signal: &'static str,
-}
-
-/// The rows of `spec/events.tsv`.
-pub fn event_rows() -> Vec<EventRow> {
-    let table = include_str!("../../../spec/events.tsv");
-    let row = |line: &'static str| {
-        let columns: Vec<&'static str> = line.split('\t').collect();
-        let or_empty = |place: usize| if columns[place] == "-" { "" } else { columns[place] };
-        EventRow {
-            kind: or_empty(0),
-            resource: or_empty(1),
-            operations: or_empty(2).split_whitespace().collect(),
-            data: or_empty(3),
-            audited: or_empty(4),
-            signal: or_empty(5),
-        }
-    };
-    table.lines().skip(1).map(row).collect()
 }
 
 /// The operations of both services' version 2, with what rows call them.
@@ -84,6 +51,18 @@ fn operation_of(method: &Method, path: &str) -> Option<(String, &'static Op)> {
 /// What a trace left: types, each with whether it is audited.
 type Left = HashMap<String, BTreeSet<(String, bool)>>;
 
+/// Asserts that the members of an event are those that its schema has. What it belongs to is added when it is read.
+fn check_members(kind: &str, data: &Value) {
+    let schema = event_schema(kind, "").unwrap_or_default();
+    let schema = &schema["properties"]["data"];
+    let has = |name: &str| !data[name].is_null() || name == "actor" || name == "scope";
+    let missing =
+        schema["required"].as_array().into_iter().flatten().filter(|name| !name.as_str().is_some_and(has));
+    let unknown =
+        data.as_object().into_iter().flatten().filter(|(name, _)| schema["properties"][name].is_null());
+    assert!(missing.count() + unknown.count() == 0, "{kind} is not as its schema says: {data}");
+}
+
 /// What waits for readers, by trace; nothing where the database cannot tell any more.
 async fn left(app: &App) -> Option<Left> {
     let read = app.store.run("Test", Mode::Long, None, |tx| {
@@ -93,6 +72,7 @@ async fn left(app: &App) -> Option<Left> {
         tx.query(text, &[], |row| {
             let envelope: serde_json::Value = serde_json::from_str(row.text(0)?).unwrap_or_default();
             let kind = envelope["type"].as_str().unwrap_or_default().to_owned();
+            check_members(&kind, &envelope["data"]);
             let trace = row.text(1)?.get(3..35).unwrap_or_default().to_owned();
             left.entry(trace).or_default().insert((kind, row.bool(2)?));
             Ok(())

@@ -7,8 +7,10 @@ mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chancery_resource::{ProblemKind, Service};
+use chancery_resource::{ProblemKind, Service, envelope_schema};
 use serde_json::{Map, Value, json};
+
+use crate::event_types;
 
 /// Generates the document.
 pub fn document(service: &Service) -> Value {
@@ -24,7 +26,9 @@ pub fn document(service: &Service) -> Value {
         let path = paths.entry(format!("{}{}", service.base, op.path)).or_default();
         path.insert(op.method.name().to_lowercase(), operation::describe(service, op, &mut schemas));
     }
-    keep_used(&mut schemas, &json!(paths));
+    let webhooks = if service.is_deprecated { Map::new() } else { event_types::webhooks(service) };
+    schemas.insert("Event".to_owned(), envelope_schema());
+    keep_used(&mut schemas, &json!([paths, webhooks]));
     let tags: Vec<Value> =
         tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
     json!({

@@ -18,6 +18,7 @@ use crate::{
     body::{RequestBody, SMALL_BODY},
     compress::CompressedText,
     discovery::discovery,
+    event_types,
     listener::{Peer, Serves},
     pages,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
@@ -72,6 +73,8 @@ pub enum SystemRoute {
     Document,
     /// The description of a problem type.
     ProblemPage,
+    /// The JSON Schema of a type of events.
+    EventSchema,
 }
 
 /// The owner of an endpoint.
@@ -97,7 +100,7 @@ static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -120,6 +123,7 @@ impl SystemRoute {
         Self::Documentation,
         Self::Document,
         Self::ProblemPage,
+        Self::EventSchema,
     ];
 
     /// The endpoint's path.
@@ -147,6 +151,7 @@ impl SystemRoute {
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
             Self::ProblemPage => "/problems/{kind}",
+            Self::EventSchema => "/schemas/event/{type}/1.json",
         }
     }
 
@@ -255,6 +260,7 @@ impl SystemRoute {
             Self::Documentation | Self::Console | Self::ConsolePage => page(parts),
             Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
+            Self::EventSchema => event_schema(app, parameter)?,
         };
         if self.is_open_to_scripts() {
             open_to_scripts(&mut answer);
@@ -293,6 +299,7 @@ impl SystemRoute {
                 | Self::DeviceAuthorization
                 | Self::Device
                 | Self::PasswordReset
+                | Self::EventSchema
                 | Self::SignInPage
                 | Self::Console
                 | Self::ConsolePage
@@ -511,4 +518,13 @@ fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {
     let (status, slug, title) = found.ok_or_else(|| Problem::not_found("kind of problem"))?.facts();
     let body = json!({ "type": format!("/problems/{slug}"), "title": title, "status": status });
     Ok(respond(200, "application/json", body.to_string()))
+}
+
+fn event_schema(app: &App, kind: &str) -> Result<Response<AnswerBody>, Problem> {
+    let schema = event_types::schema(kind, &app.context.public_url);
+    let schema = schema.ok_or_else(|| Problem::not_found("type of events"))?;
+    let mut answer = respond(200, "application/schema+json", schema.to_string());
+    // a new version has another address
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    Ok(answer)
 }

@@ -7,7 +7,7 @@ use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, EventCursor, JsonForm, Problem, Purpose, Scope, StateTable,
     StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with,
     feed::{Outgoing, Which, outgoing},
-    find_row, load, open_secret, update_unversioned,
+    find_row, load, open_secret, schema_of, update_unversioned,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -117,7 +117,8 @@ pub fn envelope(
     chancery_record::format_timestamp(context.now, &mut time);
     let envelope = json!({
         "specversion": "1.0", "id": id, "source": source, "type": kind, "subject": subject,
-        "time": String::from_utf8(time).unwrap_or_default(), "datacontenttype": "application/json", "data": data,
+        "time": String::from_utf8(time).unwrap_or_default(), "datacontenttype": "application/json",
+        "dataschema": schema_of(&context.app.public_url, kind), "data": data,
     });
     Ok(envelope.to_string())
 }

@@ -42,6 +42,7 @@ pub struct Delivered {
     pub subject: String,
     time: String,
     datacontenttype: &'static str,
+    dataschema: String,
     sequence: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
@@ -61,6 +62,7 @@ const PARTS: [&str; 4] = ["customerId", "subscriptionId", "tenantId", "idpInstan
 
 /// An event with where it stands, what it belongs to (customer, subscription, tenant, instance) and the request behind it.
 pub fn delivered(
+    context: &Context,
     kept: &Kept<'_>,
     at: EventCursor,
     scope: [Option<Uuid>; 4],
@@ -87,6 +89,7 @@ pub fn delivered(
         subject: kept.subject.clone().into_owned(),
         time: kept.time.clone().into_owned(),
         datacontenttype: "application/json",
+        dataschema: schema_of(&context.app.public_url, &kept.kind),
         sequence: format!("{:020}", at.position),
         traceparent,
         data,
@@ -135,31 +138,42 @@ fn actor(data: &Map<String, Json>) -> Option<Uuid> {
     data.get("actor").and_then(Json::as_str).and_then(|id| id.parse().ok())
 }
 
-fn feed_schema() -> Json {
+/// Where the JSON Schema of a type of events is.
+pub fn schema_of(public_url: &str, kind: &str) -> String {
+    format!("{}/schemas/event/{kind}/1.json", public_url.trim_end_matches('/'))
+}
+
+/// The JSON Schema of all events.
+pub fn envelope_schema() -> Json {
     let text = |about: &str| json!({ "type": "string", "description": about });
+    json!({
+        "type": "object",
+        "description": "An event: a CloudEvents 1.0 envelope.",
+        "required": ["specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "sequence", "data"],
+        "properties": {
+            "specversion": { "const": "1.0" },
+            "id": text("Its number. Where the change is audited, that of its entry in the audit trail."),
+            "source": text("Where it happened: /userstore/{id of the instance}, /management/{id of the subscription}, /management, /signin/{id of the subscription}."),
+            "type": text("What happened, e.g. platform.userstore.user.updated."),
+            "subject": text("The key of what it is about."),
+            "time": { "type": "string", "format": "date-time", "description": "When it happened." },
+            "datacontenttype": { "const": "application/json" },
+            "dataschema": text("Where the JSON Schema of events of this type is: at this server."),
+            "sequence": text("Its position in the feed, with zeros in front: 20 digits. What is sent to a receiver alone has none."),
+            "traceparent": text("The request behind it (W3C Trace Context)."),
+            "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each; addedCount, removedCount and complete: false where there are more), scope." },
+        },
+    })
+}
+
+fn feed_schema() -> Json {
     json!({
         "type": "object",
         "description": "Events in the order of the feed, and how to go on.",
         "required": ["items", "next", "hasMore"],
         "properties": {
-            "items": { "type": "array", "maxItems": 1000, "items": {
-                "type": "object",
-                "description": "An event: a CloudEvents 1.0 envelope.",
-                "required": ["specversion", "id", "source", "type", "subject", "time", "datacontenttype", "sequence", "data"],
-                "properties": {
-                    "specversion": { "const": "1.0" },
-                    "id": text("Its number. Where the change is audited, that of its entry in the audit trail."),
-                    "source": text("Where it happened: /userstore/{id of the instance}, /management/{id of the subscription}, /management, /signin/{id of the subscription}."),
-                    "type": text("What happened, e.g. platform.userstore.user.updated."),
-                    "subject": text("The key of what it is about."),
-                    "time": { "type": "string", "format": "date-time", "description": "When it happened." },
-                    "datacontenttype": { "const": "application/json" },
-                    "sequence": text("Its position in the feed, with zeros in front: 20 digits."),
-                    "traceparent": text("The request behind it (W3C Trace Context)."),
-                    "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each; addedCount, removedCount and complete: false where there are more), scope." },
-                },
-            } },
-            "next": text("The cursor behind these events: after of the next call. It is there when items is empty, too."),
+            "items": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
+            "next": { "type": "string", "description": "The cursor behind these events: after of the next call. It is there when items is empty, too." },
             "hasMore": { "type": "boolean", "description": "Whether there is more at once." },
         },
     })

@@ -326,7 +326,7 @@ impl Found {
                 let scope =
                     [row.optional_id(4)?, row.optional_id(5)?, row.optional_id(6)?, row.optional_id(7)?];
                 let traceparent = row.optional_text(3)?;
-                events.push(delivered(&kept, next, scope, traceparent));
+                events.push(delivered(context, &kept, next, scope, traceparent));
             }
             Ok(())
         })?;

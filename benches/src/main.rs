@@ -119,6 +119,8 @@ enum Workload {
     SignIn,
     /// What webhooks cost, how far readers are behind, feeds and backlogs.
     Events,
+    /// How far readers are behind a change while ten million events are kept; the databases are not the same afterwards.
+    EventsKept,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -353,6 +355,7 @@ async fn all(
             Workload::Management => workloads::management::run(bench).await?,
             Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
             Workload::Events => workloads::events::run(bench).await?,
+            Workload::EventsKept => workloads::events::waiting::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

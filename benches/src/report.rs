@@ -149,6 +149,11 @@ fn event_aims() -> Vec<Aim> {
         for (workload, bound) in [(events::ONE, 800.0), (events::MANY, 1500.0), (events::HANG, 1425.0)] {
             aims.push(aim(workload, engine, "deliveries a second", "rate", Itself, AtLeast(bound)));
         }
+        aims.push(aim(events::STREAMS, engine, "events a second and stream", "each", Itself, AtLeast(95.0)));
+        aims.push(aim(events::STREAMS, engine, "memory, MiB", "memory_mib", Itself, AtMost(64.0)));
+        let kept = events::waiting::NAME;
+        aims.push(aim(kept, engine, "metrics p50, ms", "metrics_p50_ms", Itself, AtMost(10.0)));
+        aims.push(aim(kept, engine, "feed p50, ms", "feed_p50_ms", Itself, AtMost(150.0)));
     }
     aims
 }

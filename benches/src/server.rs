@@ -84,7 +84,7 @@ impl Recipe {
         let mut server =
             Server::launch(&mut command, &what, (self.engine, address), "/health/ready", PATIENCE).await?;
         server.target.postmaster = self.postmaster;
-        server.target.token = token(address).await?;
+        server.target.token = token(address, "root", SECRET).await?;
         Ok(server)
     }
 }
@@ -94,7 +94,7 @@ impl Server {
     pub async fn renew(&mut self) -> Result<()> {
         self.running.check()?;
         if self.target.engine != Engine::Bare {
-            self.target.token = token(self.target.address).await?;
+            self.target.token = token(self.target.address, "root", SECRET).await?;
         }
         Ok(())
     }
@@ -158,8 +158,9 @@ async fn wait_ready(
     Err(fault(format!("the server was not ready within {} s", patience.as_secs())))
 }
 
-async fn token(address: SocketAddr) -> Result<String> {
-    let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+/// An access token of a client app.
+pub async fn token(address: SocketAddr, client: &str, secret: &str) -> Result<String> {
+    let form = format!("grant_type=client_credentials&client_id={client}&client_secret={secret}");
     let request = format!(
         "POST /connect/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n\
          content-length: {}\r\n\r\n{form}",

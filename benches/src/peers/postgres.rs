@@ -35,6 +35,16 @@ async fn connect(url: &str) -> Result<Client> {
     Ok(client)
 }
 
+/// Runs statements in one transaction, beside the server.
+pub async fn run_all(url: &str, statements: &[String]) -> Result<()> {
+    let mut client = connect(url).await?;
+    let transaction = client.transaction().await?;
+    for statement in statements {
+        transaction.execute(statement, &[]).await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
 /// The row that the server wrote last into each table.
 pub async fn templates(url: &str) -> Result<Vec<Template>> {
     let client = connect(url).await?;

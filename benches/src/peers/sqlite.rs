@@ -35,6 +35,17 @@ pub fn templates(file: &Path) -> Result<Vec<Template>> {
     TABLES.into_iter().map(read).collect()
 }
 
+/// Runs statements in one transaction, beside the server.
+pub fn run_all(file: &Path, statements: &[String]) -> Result<()> {
+    let mut database = Connection::open(file)?;
+    database.busy_timeout(Duration::from_mins(1))?;
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for statement in statements {
+        transaction.execute(statement, [])?;
+    }
+    Ok(transaction.commit()?)
+}
+
 /// The last row number of each counted table.
 pub fn ends(file: &Path) -> Result<Vec<i64>> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -3,6 +3,9 @@
 //!
 //! A lag counts from when the request that made the change began, which is in the number of its event.
 
+mod streams;
+pub mod waiting;
+
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -37,6 +40,8 @@ pub const FEED: &str = "feed, pieces of 1,000";
 pub const ONE: &str = "webhooks, backlog to 1 receiver";
 /// A backlog that is delivered to many.
 pub const MANY: &str = "webhooks, backlog to 50 receivers";
+/// Streams, while something changes all the time.
+pub const STREAMS: &str = "500 event streams, 100 changes a second";
 /// The same while some of them hang.
 pub const HANG: &str = "webhooks, backlog to 50 receivers of whom 10 hang";
 
@@ -236,6 +241,8 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
                 let told = delivered(&target, (all, hang), batches).await?;
                 bench.note(workload, name, round, told);
             }
+            let told = streams::measure(&target, bench.time).await?;
+            bench.note(STREAMS, name, round, told);
         }
     }
     Ok(())

@@ -28,6 +28,7 @@ mod safety;
 mod session;
 mod settings;
 mod setup;
+mod tenant;
 mod trail;
 mod tree;
 mod trial;

@@ -78,6 +78,8 @@ async fn of_resource(
             let owned = pages::owned::find(resource, name).ok_or_else(nothing_here)?;
             of_owned(visit, (resource, key, owned), rest).await
         }
+        (["new"], false) if resource.name == "Tenant" => pages::tenant::show(visit, resource).await,
+        (["new"], true) if resource.name == "Tenant" => pages::tenant::run(visit, resource).await,
         (["new"], false) if resource.name == "RoleAssignment" => pages::grant::show(visit, resource).await,
         (["new"], true) if resource.name == "RoleAssignment" => pages::grant::run(visit, resource).await,
         (["new"], false) => pages::new::show(visit, resource).await,

@@ -197,6 +197,17 @@ const JOURNEYS = [
     await hands.go('.finish .main')
     return hands.page.url().includes('done=')
   }],
+  ['24 a tenant with its providers and settings', async (hands, { name }) => {
+    await hands.place('Tenant')
+    if (hands.script) await hands.leave('n')
+    else await hands.go('a[data-new]')
+    await hands.type('#f-name', `Tenant of ${name}`)
+    await hands.reach('input[type=checkbox][name^="instance:"]')
+    await hands.keyboard.press('Space')
+    await hands.save()
+    const made = await call('GET', `/api/management/v2/Tenant?filter=${encodeURIComponent(`name eq "Tenant of ${name}"`)}`, undefined, 200)
+    return made.length === 1 && made[0].idpInstances.length === 1
+  }],
   ['15 register an app', async (hands, { name }) => {
     await hands.place('ClientApp')
     if (hands.script) await hands.leave('n')

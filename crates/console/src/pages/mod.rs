@@ -39,6 +39,7 @@ pub mod safety;
 pub mod settings;
 pub mod standing;
 pub mod steps;
+pub mod tenant;
 pub mod trail;
 pub mod tree;
 pub mod trial;

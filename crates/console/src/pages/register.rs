@@ -61,10 +61,14 @@ impl Kind {
     }
 }
 
-/// What people choose from: the rows of a resource that they see, at most this many.
+/// The most rows that people choose from.
 const MOST: &str = "20";
 
-async fn rows(visit: &Visit<'_>, name: &str) -> Result<Vec<(String, String)>, Problem> {
+/// The rows of a resource that the person sees, as keys and titles, for choosing among them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn rows(visit: &Visit<'_>, name: &str) -> Result<Vec<(String, String)>, Problem> {
     let Some(resource) = directory::find(name, false) else { return Ok(Vec::new()) };
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
@@ -203,12 +207,12 @@ async fn questions(
 }
 
 /// The id of what will be made: a form that is sent twice makes one.
-fn fresh_id() -> String {
+pub fn fresh_id() -> String {
     Builder::from_random_bytes(random::<16>()).into_uuid().to_string()
 }
 
 /// Whether a switch was on: it sends `false` before itself.
-fn is_chosen(visit: &Visit<'_>, wire: &str) -> bool {
+pub fn is_chosen(visit: &Visit<'_>, wire: &str) -> bool {
     visit.form.iter().rev().find(|(name, _)| name == wire).is_some_and(|(_, value)| value == "true")
 }
 

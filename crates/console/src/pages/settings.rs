@@ -49,6 +49,11 @@ pub fn are_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
     field_of(resource).is_some() && options().is_some_and(|options| visit.may(options.list).is_some())
 }
 
+/// Whether the person may set them.
+pub fn can_be_set(visit: &Visit<'_>, resource: &Resource) -> bool {
+    are_offered(visit, resource) && options().is_some_and(|options| visit.may(options.patch).is_some())
+}
+
 fn field_of(resource: &Resource) -> Option<&'static str> {
     OWNERS.iter().find(|(name, _)| *name == resource.name).map(|(_, field)| *field)
 }
@@ -160,6 +165,15 @@ async fn settings(
     Ok(all)
 }
 
+/// The tokens of their rows, by name.
+fn tokens(all: &[Setting]) -> Map<String, Value> {
+    all.iter()
+        .filter_map(|setting| {
+            Some((setting.name.clone(), setting.row.as_ref()?.get("concurrencyToken")?.clone()))
+        })
+        .collect()
+}
+
 /// What went wrong with one of them.
 struct Wrong {
     name: String,
@@ -189,7 +203,7 @@ fn page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let can_change = options().is_some_and(|options| visit.may(options.patch).is_some());
+    let can_change = can_be_set(visit, resource);
     let sections = SECTIONS.iter().map(|(title, begins)| (*title, Some(*begins)));
     let place = |setting: &Setting| {
         SECTIONS
@@ -213,12 +227,7 @@ fn page(
         .filter(|setting| !setting.is_secret())
         .map(|setting| (setting.name.clone(), json!(setting.effective())))
         .collect();
-    let tokens: Map<String, Value> = all
-        .iter()
-        .filter_map(|setting| {
-            Some((setting.name.clone(), setting.row.as_ref()?.get("concurrencyToken")?.clone()))
-        })
-        .collect();
+    let tokens = tokens(all);
     let title = title_of(resource, row);
     let heading = format!("{}: {title}", words.page("settings"));
     let errors: Vec<Value> = wrong
@@ -318,6 +327,34 @@ pub async fn save(
         }
         Err((_, problem)) => Err(problem),
     }
+}
+
+/// Sets what a form says of one that was just made, where that is not in effect already, all or none.
+///
+/// # Errors
+/// The operations' own.
+pub async fn set_new(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<(), Problem> {
+    if !can_be_set(visit, resource) {
+        return Ok(());
+    }
+    let all = settings(visit, resource, key, row).await?;
+    let tokens = tokens(&all);
+    let inputs: Result<Vec<Input>, Problem> = all
+        .iter()
+        .filter_map(|setting| {
+            let text = sent(&setting.name, setting.entry, &visit.form)?;
+            (text != setting.effective()).then(|| input(visit, resource, (key, &tokens), (setting, &text)))
+        })
+        .collect();
+    let inputs = inputs?;
+    if inputs.is_empty() {
+        return Ok(());
+    }
+    visit.perform_together(inputs).await.map(drop).map_err(|(_, problem)| problem)
 }
 
 /// The operation that sets one: it makes a row where there is none.

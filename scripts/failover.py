@@ -19,7 +19,7 @@ SECRET = "a-secret-for-failover"
 # what docs/operating.md promises, in seconds: until the server is not ready, from the promotion to the
 # first answer, and without any answer
 NOT_READY = 4
-ANSWERS = {"hang": 10, "drop": 10, "kill": 1, "switch": 3, "standby": 10}
+ANSWERS = {"hang": 10, "drop": 10, "kill": 1, "switch": 3, "standby": 10, "lost": 10}
 LONGEST_GAP = {"switch": 3}
 # how long the standby is away: longer than a commit is waited for and looked for; and what a read may take then
 AWAY = 50
@@ -45,6 +45,14 @@ def signal_all(name, number):
             os.kill(process, number)
         except ProcessLookupError:
             pass
+
+
+def query(name, *statements):
+    """What statements answer, in lines."""
+    port = {"a": port_a, "b": port_b}[name]
+    command = ["psql", "-Atq", "-h", "localhost", "-p", port, "-U", "postgres", "-d", "postgres"]
+    command += [word for statement in statements for word in ("-c", statement)]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 class Between:
@@ -93,6 +101,58 @@ def ask(method, path, body=None, token=None, form=False, timeout=60):
         return 0, str(error).encode()
 
 
+class Reader(threading.Thread):
+    """Follows the store's feed through whatever happens, from what has its place when it begins."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.events, self.refusal = [], None
+        self.cursor = self.behind_all()
+
+    def behind_all(self):
+        """The cursor behind all that was answered."""
+        limit = time.monotonic() + 40
+        while time.monotonic() < limit:
+            status, body = ask("GET", f"{feed}?after=now", token=token)
+            if status == 200:
+                return json.loads(body)["next"]
+            time.sleep(0.1)
+        print(f"FAILED  {case}: the feed answers {status} {body[:300]}")
+        sys.exit(1)
+
+    def read(self, wait):
+        """Reads a piece; whether there may be more."""
+        path = f"{feed}?count=1000&wait={wait}&after={urllib.parse.quote(self.cursor)}"
+        status, body = ask("GET", path, token=token)
+        if status == 200:
+            piece = json.loads(body)
+            self.events += piece["items"]
+            self.cursor = piece["next"]
+            return piece["hasMore"]
+        if status not in (0, 500, 503):
+            self.refusal = f"{status} {json.loads(body)['type']}"
+        return self.refusal is None
+
+    def run(self):
+        while not done.is_set() and self.refusal is None:
+            self.read(2)
+
+    def finish(self):
+        """Reads what is left, after the load."""
+        self.join()
+        self.behind_all()
+        while self.refusal is None and self.read(0):
+            pass
+
+    def told(self):
+        """The users whose creation was told, each as often as it was."""
+        return [event["subject"] for event in self.events if event["type"] == "platform.userstore.user.created"]
+
+    def holes(self):
+        places = [int(event["sequence"]) for event in self.events]
+        return sum(later != earlier + 1 for earlier, later in zip(places, places[1:]))
+
+
 data = tempfile.mkdtemp(dir=work)
 log = open(f"{data}/server.log", "w")
 environment = os.environ | {
@@ -115,6 +175,7 @@ try:
     status, answer = ask("POST", "/connect/token", urllib.parse.urlencode(credentials), form=True)
     token = json.loads(answer)["access_token"]
     users = "/api/userstore/v2/default/administration/User"
+    feed = users.replace("/User", "/Event")
 
     lock = threading.Lock()
     answered, unknown, refused, times, wrong = set(), set(), set(), [], []
@@ -149,6 +210,8 @@ try:
 
     threads = [threading.Thread(target=load, args=(worker,)) for worker in range(WORKERS)]
     threads.append(threading.Thread(target=watch))
+    reader = Reader()
+    threads.append(reader)
     for thread in threads:
         thread.start()
 
@@ -171,8 +234,7 @@ try:
         # commits wait for it, and nothing else does
         signal_all("b", signal.SIGSTOP)
         slowest, most = 0, 0
-        count = ["psql", "-At", "-h", "localhost", "-p", port_a, "-U", "postgres", "-d", "postgres",
-                 "-c", "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"]
+        count = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
         while time.monotonic() < broken + AWAY:
             began = time.monotonic()
             status, body = ask("GET", f"{users}?count=1", token=token)
@@ -180,10 +242,17 @@ try:
             if status != 200:
                 print(f"FAILED  {case}: a read was answered {status} {body[:300]}")
                 sys.exit(1)
-            most = max(most, int(subprocess.run(count, capture_output=True, text=True).stdout))
+            most = max(most, int(query("a", count)))
             time.sleep(0.2)
         signal_all("b", signal.SIGCONT)
     elif case == "kill":
+        signal_all("a", signal.SIGKILL)
+    elif case == "lost":
+        # the standby gets nothing more, and the reader is told what only the primary has
+        query("b", "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        until("nothing is replicated", lambda: query("b", "SELECT count(*) FROM pg_stat_wal_receiver") == "0")
+        read = len(reader.events) + 200
+        until("the reader goes on", lambda: len(reader.events) > read)
         signal_all("a", signal.SIGKILL)
     else:
         # one that knows the standby alone says so, and starts when that is promoted
@@ -207,13 +276,16 @@ try:
     for thread in threads:
         thread.join()
 
+    reader.finish()
     status, body = ask("GET", users, token=token)
-    stored = [user["loginName"] for user in json.loads(body)]
+    listed = json.loads(body)
+    stored = [user["loginName"] for user in listed]
     status, body = ask("GET", users.replace("/User", "/CustomAuditTrail"), token=token)
     trail = json.loads(body)
     lost = answered - set(stored)
     done_though_refused = refused & set(stored)
     twice = len(stored) - len(set(stored))
+    told, holes = reader.told(), reader.holes()
     figures = {
         "not ready after": not_ready and round(not_ready, 1),
         "answers after the promotion": round(back, 1),
@@ -227,11 +299,20 @@ try:
         "lost": len(lost),
         "done though refused": len(done_though_refused),
         "twice": twice,
+        "told": len(told),
+        "holes": holes,
+        "the reader got": reader.refusal,
     }
     print(f"{case:7}", ", ".join(f"{name} {value}" for name, value in figures.items() if value is not None))
-    good = not lost and not done_though_refused and twice == 0 and len(trail) == len(stored)
+    good = not done_though_refused and twice == 0 and len(trail) == len(stored) and holes == 0
+    if case == "lost":
+        # history is another one now: the reader hears of it, and nothing that would hide it
+        good = good and lost and reader.refusal == "410 /problems/event-history-changed"
+    else:
+        good = good and not lost and reader.refusal is None
+        good = good and sorted(told) == sorted(user["id"] for user in listed)
     # there is always somebody to ask here what became of a commit
-    good = good and (not unknown or case == "standby") and back <= ANSWERS[case] and gap <= LONGEST_GAP.get(case, gap)
+    good = good and (not unknown or case in ("standby", "lost")) and back <= ANSWERS[case] and gap <= LONGEST_GAP.get(case, gap)
     good = good and (not_ready is None or not_ready <= NOT_READY) and not wrong
     # those of the server, what is being looked for and what counts them here: none are left behind
     good = good and (slowest is None or (slowest <= READ and most <= 30))

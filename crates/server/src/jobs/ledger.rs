@@ -1,11 +1,13 @@
 //! Grows the Merkle trees over the audit trails from the leaves that were placed: in the background, so that writes do
 //! not wait for it, and apart from placing, so that a tree that somebody changed holds no event back.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, AuditSigner, Tree, number, origin, read_position, with_nodes};
+use chancery_resource::{
+    AppContext, AuditSigner, LIST, Sql, Tree, number, origin, read_position, with_nodes,
+};
 use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Store, Tx};
 use chancery_web::App;
 
@@ -154,27 +156,28 @@ struct Waiting {
     leaves: Vec<Hash>,
 }
 
-const WAITING: &str = "SELECT e.rid, e.timestamp, e.actor, e.area, e.primary_key, e.category, e.action, \
-    e.data_source, e.original_digest, e.current_digest, e.signature, e.signature_public_key_info, \
-    e.person, l.position \
-    FROM audit_leaf l JOIN audit_entry e ON e.rid = l.entry \
-    WHERE l.store = ?1 AND l.position >= ?2 AND l.position < ?3 \
-    ORDER BY l.position LIMIT";
+const PLACED: &str = "SELECT position, entry FROM audit_leaf \
+    WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT";
+const ENTRIES: &str = "SELECT rid, timestamp, actor, area, primary_key, category, action, data_source, \
+    original_digest, current_digest, signature, signature_public_key_info, person FROM audit_entry WHERE rid IN ";
 
 impl Waiting {
     fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
         let size = Tree::read(tx, tree)?.size;
         let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
         let end = tx.one(text, &[Value::Int(tree)], |row| read_position(row, 0))?.unwrap_or(0);
-        let (mut leaves, mut next) = (Vec::new(), size);
-        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(tree), number(size), number(end)], |row| {
-            // a leaf that is gone, or its entry, must not be closed over
-            if read_position(row, 13)? == next {
-                leaves.push(leaf(row)?);
+        let (mut entries, mut next) = (Vec::new(), size);
+        tx.query(&format!("{PLACED} {PIECE}"), &[Value::Int(tree), number(size), number(end)], |row| {
+            // a leaf that is gone must not be closed over
+            if read_position(row, 0)? == next {
+                entries.push(row.int(1)?);
                 next += 1;
             }
             Ok(())
         })?;
+        let found = hashes(tx, &entries)?;
+        // nor one whose entry is
+        let leaves = entries.iter().map_while(|entry| found.get(entry).copied()).collect();
         Ok(Self { size, end, leaves })
     }
 
@@ -208,6 +211,21 @@ impl Waiting {
         insert(tx, (StateTable::AuditNode, "(store, level, position, hash)"), &nodes.collect::<Vec<_>>())?;
         Ok(true)
     }
+}
+
+/// The hashes of audit entries, by their numbers.
+fn hashes(tx: &mut Tx<'_>, entries: &[i64]) -> Result<HashMap<i64, Hash>, Error> {
+    // not joined to the leaves: with tables that look empty to PostgreSQL it would read all of the trail for each leaf
+    let mut found = HashMap::with_capacity(entries.len());
+    for some in entries.chunks(LIST) {
+        let mut sql = Sql::new(ENTRIES);
+        sql.add_list(some.iter().copied().map(Value::Int));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            found.insert(row.int(0)?, leaf(row)?);
+            Ok(())
+        })?;
+    }
+    Ok(found)
 }
 
 fn leaf(row: &Row<'_>) -> Result<Hash, Error> {

@@ -71,6 +71,7 @@ fn dependencies_point_downward() {
                 "application",
                 "userstore",
                 "management",
+                "scim",
                 "signin",
                 "v1",
                 "web",

@@ -59,7 +59,7 @@ pub use read::answer::{answer_form, answer_with, read_later, read_one, write_sto
 pub use read::answer_many::{represent, write_all};
 pub use read::cursor::CursorKey;
 pub use read::emit::{Out, Part, Sink, StoredRow, seen_value};
-pub use read::filter::{Expression, Operator, parse as parse_filter};
+pub use read::filter::{Expression, Literal, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where};
 pub use read::load::{
     add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_found,

@@ -220,18 +220,37 @@ impl<'a> Parser<'a> {
         if self.eat(')') { Ok(inner) } else { Err(self.problem("expected \")\"")) }
     }
 
+    /// The name of an attribute. Behind a URN, whose version has a dot, it begins at the last colon.
+    fn name(&mut self) -> &'a str {
+        self.skip_blanks();
+        let rest = self.rest();
+        if !rest.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("urn:")) {
+            return self.word();
+        }
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"_-:$.".contains(letter));
+        let whole = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let behind = whole.rfind(':').map_or(0, |colon| colon + 1);
+        let own = whole.get(behind..).unwrap_or_default();
+        let name = whole.get(..behind + own.find('.').unwrap_or(own.len())).unwrap_or_default();
+        self.at += name.len();
+        name
+    }
+
     fn compare(&mut self, depth: usize) -> Parsed {
         self.skip_blanks();
         let column = self.column();
-        let attribute = self.word().to_owned();
+        let attribute = self.name().to_owned();
         if attribute.is_empty() {
             return Err(self.problem("expected an attribute"));
         }
         if self.rest().starts_with('[') {
             self.at += 1;
-            let inner = Box::new(self.either(depth + 1)?);
+            let mut inner = Box::new(self.either(depth + 1)?);
             if !self.eat(']') {
                 return Err(self.problem("expected \"]\""));
+            }
+            if self.rest().starts_with('.') {
+                inner = Box::new(Expression::And(inner, Box::new(self.part_of_element()?)));
             }
             return Ok(Expression::Some { attribute, inner, column });
         }
@@ -241,6 +260,22 @@ impl<'a> Parser<'a> {
         } else {
             None
         };
+        self.comparison(attribute, part, column)
+    }
+
+    /// `.part operator value` behind a bracket: the same element must match this, too.
+    fn part_of_element(&mut self) -> Parsed {
+        self.at += 1;
+        self.terms += 1;
+        let column = self.column();
+        let part = self.word().to_owned();
+        if part.is_empty() {
+            return Err(self.problem("expected an attribute"));
+        }
+        self.comparison(part, None, column)
+    }
+
+    fn comparison(&mut self, attribute: String, part: Option<String>, column: usize) -> Parsed {
         self.skip_blanks();
         let at = self.at;
         let name = self.word();
@@ -323,6 +358,29 @@ mod tests {
         assert!(matches!(parse("groups[name sw \"x\" and id pr]"), Ok(Expression::Some { .. })));
         let read = parse("not (groups.id eq \"x\")").unwrap();
         assert!(matches!(read, Expression::Not(_)));
+    }
+
+    #[test]
+    fn a_bracket_may_go_on_with_a_part() {
+        let one = parse(r#"emails[type eq "work"].value sw "a""#).unwrap();
+        let Expression::Some { inner, .. } = one else { panic!() };
+        let Expression::And(left, right) = *inner else { panic!() };
+        assert_eq!(*left, compare("type", Operator::Equal, Literal::Text("work".into()), 8));
+        assert_eq!(*right, compare("value", Operator::StartsWith, Literal::Text("a".into()), 24));
+        assert!(parse("emails[type pr]. pr").is_err());
+    }
+
+    #[test]
+    fn a_name_may_stand_behind_a_urn() {
+        let urn = "urn:ietf:params:scim:schemas:core:2.0:User";
+        let read = parse(&format!("{urn}:userName pr")).unwrap();
+        assert_eq!(read, compare(&format!("{urn}:userName"), Operator::Present, Literal::Null, 1));
+        let Ok(Expression::Compare { attribute, part, .. }) = parse(&format!("{urn}:name.familyName pr"))
+        else {
+            panic!()
+        };
+        assert_eq!((attribute, part.as_deref()), (format!("{urn}:name"), Some("familyName")));
+        assert!(matches!(parse(&format!("{urn}:emails[type pr]")), Ok(Expression::Some { .. })));
     }
 
     #[test]

@@ -1,0 +1,45 @@
+//! SCIM 2.0 (RFC 7643, RFC 7644) as pure rules: another form of users and groups.
+//!
+//! Nothing here knows a clock, a table or HTTP. One table of attributes ([`USER`], [`GROUP`]) says for each
+//! [`Home`] where an attribute is kept. From it follow the documents (`/Schemas`, `/ResourceTypes`), how
+//! bodies are read ([`read_resource`]), which fields they write ([`fields_of`]), how fields are shown
+//! ([`show`]), and what names mean in filters, orders and `attributes`.
+//!
+//! # PATCH
+//!
+//! [`Patch::read`] reads the operations, [`Patch::apply`] does them in order on the resource as it is, and
+//! tells which attributes differ afterwards. Members of a group are not part of that resource: what a patch
+//! does to them is told as [`Members`], so that one of a million members is added without reading the others.
+//!
+//! | What clients send | What it means |
+//! |---|---|
+//! | `op` as Add, Replace, Remove; no `schemas` | any case; the URN is not asked for |
+//! | no path, an object whose keys are names, paths or URNs | each key is read as a path |
+//! | `"active": "False"`, `[{"value": "False"}]` | a truth value, for this attribute alone |
+//! | `emails[type eq "work"].value` where there is none | the element is made; the first one is primary |
+//! | `manager` as text, as `{value}`; `""` or null | set; cleared |
+//! | remove `members` with a value array | those members, not all |
+//! | remove `members` without value | all members, told apart ([`Members::emptied`]), since it may be a mistake |
+//! | replace `members` with null, or without value | refused |
+//! | remove of what is not there | nothing |
+
+mod document;
+mod fields;
+mod filter;
+mod message;
+mod name;
+mod patch;
+mod read;
+mod schema;
+mod select;
+mod show;
+
+pub use document::{resource_types, schemas, service_provider_config};
+pub use fields::{Fields, MAX_EXTRA_BYTES, fields_of};
+pub use filter::{Condition, condition_of, sort_field};
+pub use message::{Page, Refusal, ScimType, list_response};
+pub use patch::{MAX_OPERATIONS, Members, Patch, Patched};
+pub use read::{MAX_ELEMENTS, Resource, read_resource};
+pub use schema::{Attribute, GROUP, Home, Kind, Place, Quirk, ResourceType, Returned, Schema, USER};
+pub use select::Selection;
+pub use show::{Kept, show};

@@ -1,0 +1,294 @@
+//! Values as clients send them, read by the table of attributes.
+
+use chancery_record::{FieldError, Json};
+use serde_json::{Map, Value};
+
+use crate::{Attribute, Home, Kind, Place, Quirk, Refusal, ResourceType, Schema, ScimType};
+
+/// The most elements of an attribute, members of a group excepted.
+pub const MAX_ELEMENTS: usize = 100;
+
+/// A resource in SCIM's form, its names as in the schemas.
+pub type Resource = Map<String, Value>;
+
+/// Reads the body of a POST or PUT. What the home does not know and what only this server writes is left
+/// out.
+///
+/// # Errors
+/// Every place that is wrong.
+pub fn read_resource(of: &'static ResourceType, home: Home, body: &Json) -> Result<Resource, Refusal> {
+    let Json::Object(members) = body else {
+        let detail = format!("The body must be an object, not {}.", body.word());
+        return Err(Refusal::wrong(ScimType::InvalidSyntax, detail));
+    };
+    let mut reader = Reader::new(home);
+    let mut resource = Resource::new();
+    for (name, json) in members {
+        let extension = of.extensions.iter().find(|schema| schema.urn.eq_ignore_ascii_case(name));
+        match (extension, json) {
+            (None, _) => reader.add(&mut resource, of, of.core, (name, json), ""),
+            (Some(schema), Json::Object(members)) => {
+                let mut own = Resource::new();
+                for (name, json) in members {
+                    reader.add(&mut own, of, schema, (name, json), &format!("/{}", schema.urn));
+                }
+                if !own.is_empty() {
+                    resource.insert(schema.urn.into(), own.into());
+                }
+            }
+            (Some(_), Json::Null) => {}
+            (Some(schema), _) => reader.wrong(&format!("/{}", schema.urn), "must be an object"),
+        }
+    }
+    for name in missing(of, home, &resource) {
+        reader.wrong(&format!("/{name}"), "is required");
+    }
+    reader.finish(resource)
+}
+
+/// The required attributes that a resource does not have.
+pub fn missing(of: &'static ResourceType, home: Home, resource: &Resource) -> Vec<&'static str> {
+    of.attributes(of.core)
+        .filter(|one| one.required && one.is_advertised(home) && !resource.contains_key(one.name))
+        .map(|one| one.name)
+        .collect()
+}
+
+/// Reads values, and remembers what was wrong with them.
+pub struct Reader {
+    home: Home,
+    mistakes: Vec<FieldError>,
+}
+
+impl Reader {
+    /// A reader for this home.
+    pub const fn new(home: Home) -> Self {
+        Self { home, mistakes: Vec::new() }
+    }
+
+    /// What was read, if nothing was wrong.
+    pub fn finish<T>(self, read: T) -> Result<T, Refusal> {
+        if self.mistakes.is_empty() { Ok(read) } else { Err(Refusal::mistakes(self.mistakes)) }
+    }
+
+    fn wrong(&mut self, at: &str, detail: impl Into<String>) {
+        self.mistakes.push(FieldError::new(at, detail.into()));
+    }
+
+    /// Adds one attribute of a body.
+    fn add(
+        &mut self,
+        to: &mut Resource,
+        of: &ResourceType,
+        schema: &Schema,
+        (name, json): (&str, &Json),
+        at: &str,
+    ) {
+        let Some(attribute) = of.find(schema, self.home, name) else { return };
+        if attribute.is_read_only(self.home) || attribute.is_ignored(self.home) {
+            return;
+        }
+        let at = format!("{at}/{}", attribute.name);
+        self.insert(to, attribute, json, &at);
+    }
+
+    fn insert(&mut self, to: &mut Resource, attribute: &Attribute, json: &Json, at: &str) {
+        if to.contains_key(attribute.name) {
+            self.wrong(at, "is there twice, in different case");
+        } else if let Some(value) = self.value(attribute, json, at) {
+            to.insert(attribute.name.into(), value);
+        }
+    }
+
+    /// The value of an attribute; `None` for none.
+    pub fn value(&mut self, attribute: &Attribute, json: &Json, at: &str) -> Option<Value> {
+        if !attribute.many {
+            return self.element(attribute, json, at);
+        }
+        let items = match json {
+            Json::Null => return None,
+            Json::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let is_set = matches!(attribute.place(self.home), Place::Sets { .. });
+        if items.len() > MAX_ELEMENTS && !is_set {
+            self.wrong(at, format!("has at most {MAX_ELEMENTS} values"));
+            return None;
+        }
+        let mut values = Vec::with_capacity(items.len());
+        for (number, item) in items.iter().enumerate() {
+            let Some(value) = self.element(attribute, item, &format!("{at}/{number}")) else { continue };
+            // of a set the members are told apart later, by their ids
+            if is_set || !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        if values.iter().filter(|value| is_primary(value)).count() > 1 {
+            self.wrong(at, "has more than one primary value");
+        }
+        (!values.is_empty()).then_some(Value::Array(values))
+    }
+
+    /// One value of an attribute, of many or the only one.
+    pub fn element(&mut self, attribute: &Attribute, json: &Json, at: &str) -> Option<Value> {
+        let json = plain(attribute, json);
+        match (attribute.kind, json) {
+            (_, Json::Null) => None,
+            (Kind::Complex(_), Json::Text(text)) if attribute.quirk == Some(Quirk::TextIsValue) => {
+                let members = [("value".to_owned(), Json::Text(text.clone()))];
+                self.complex(attribute, &members, at)
+            }
+            (Kind::Complex(_), Json::Object(members)) => self.complex(attribute, members, at),
+            (Kind::Bool, Json::Bool(value)) => Some((*value).into()),
+            (Kind::Bool, Json::Text(text)) if attribute.quirk == Some(Quirk::Truth) => {
+                let value = [("true", true), ("false", false)]
+                    .into_iter()
+                    .find_map(|(word, value)| text.eq_ignore_ascii_case(word).then_some(value));
+                if value.is_none() {
+                    self.wrong(at, "must be true or false");
+                }
+                value.map(Value::from)
+            }
+            (Kind::Text | Kind::Time | Kind::Reference(_), Json::Text(text)) => {
+                if text.contains('\0') {
+                    self.wrong(at, "must not contain a NUL character");
+                }
+                let is_none = text.is_empty() && attribute.quirk == Some(Quirk::TextIsValue);
+                (!is_none).then(|| text.as_str().into())
+            }
+            (kind, other) => {
+                self.wrong(at, format!("must be {}, not {}", word(kind), other.word()));
+                None
+            }
+        }
+    }
+
+    fn complex(&mut self, attribute: &Attribute, members: &[(String, Json)], at: &str) -> Option<Value> {
+        let (mut parts, before) = (Resource::new(), self.mistakes.len());
+        for (name, json) in members {
+            let Some(part) = attribute.part(self.home, name) else { continue };
+            if !part.is_read_only(self.home) && !part.is_ignored(self.home) {
+                self.insert(&mut parts, part, json, &format!("{at}/{}", part.name));
+            }
+        }
+        let required = attribute.parts().iter().filter(|part| part.required);
+        for part in required.filter(|part| !parts.contains_key(part.name)) {
+            if self.mistakes.len() == before {
+                self.wrong(&format!("{at}/{}", part.name), "is required");
+            }
+        }
+        (!parts.is_empty()).then_some(Value::Object(parts))
+    }
+}
+
+/// The truth value that clients wrap as `[{"value": ..}]`.
+fn plain<'a>(attribute: &Attribute, json: &'a Json) -> &'a Json {
+    match json {
+        Json::Array(items) if attribute.quirk == Some(Quirk::Truth) => match items.as_slice() {
+            [one] => one.get("value").unwrap_or(json),
+            _ => json,
+        },
+        _ => json,
+    }
+}
+
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Time | Kind::Reference(_) => "a string",
+        Kind::Bool => "true or false",
+        Kind::Complex(_) => "an object",
+    }
+}
+
+/// Whether an element says that it is the primary one.
+pub fn is_primary(element: &Value) -> bool {
+    element.get("primary") == Some(&Value::Bool(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Json;
+    use serde_json::{Value, json};
+
+    use super::read_resource;
+    use crate::{Home, Refusal, ScimType, USER};
+
+    fn read(home: Home, body: Value) -> Result<Value, Refusal> {
+        read_resource(&USER, home, &Json::from_serde(body)).map(Value::Object)
+    }
+
+    #[test]
+    fn names_are_written_as_in_the_schema() {
+        let body = json!({
+            "SCHEMAS": ["x"], "username": "ada", "NAME": { "GivenName": "Ada" }, "id": "1", "meta": {},
+            "urn:IETF:params:scim:schemas:extension:enterprise:2.0:user": { "Department": "Engines" },
+            "nobody": 1, "groups": [{ "value": "g" }],
+        });
+        let expected = json!({
+            "userName": "ada", "name": { "givenName": "Ada" },
+            "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": { "department": "Engines" },
+        });
+        assert_eq!(read(Home::Store, body).unwrap(), expected);
+    }
+
+    #[test]
+    fn no_value_is_null_or_empty() {
+        let body = json!({ "userName": "ada", "title": null, "emails": [], "name": { "givenName": null } });
+        assert_eq!(read(Home::Store, body).unwrap(), json!({ "userName": "ada" }));
+    }
+
+    #[test]
+    fn active_alone_is_read_from_text() {
+        for (sent, expected) in [
+            (json!("False"), false),
+            (json!("TRUE"), true),
+            (json!([{ "value": "False" }]), false),
+            (json!([{ "value": true }]), true),
+            (json!(false), false),
+        ] {
+            let read = read(Home::Provider, json!({ "userName": "ada", "active": sent })).unwrap();
+            assert_eq!(read["active"], expected, "{sent}");
+        }
+        for body in [
+            json!({ "userName": "ada", "active": "no" }),
+            json!({ "userName": "ada", "emails": [{ "value": "a@example.com", "primary": "True" }] }),
+        ] {
+            assert_eq!(read(Home::Store, body).unwrap_err().scim_type, Some(ScimType::InvalidValue));
+        }
+    }
+
+    #[test]
+    fn a_manager_is_text_or_an_object_and_empty_text_is_none() {
+        let urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+        for (sent, expected) in [
+            (json!("7"), json!({ "manager": { "value": "7" } })),
+            (json!({ "value": "7", "displayName": "Bo" }), json!({ "manager": { "value": "7" } })),
+            (json!({ "value": "" }), Value::Null),
+            (json!(""), Value::Null),
+            (Value::Null, Value::Null),
+        ] {
+            let mut body = json!({ "userName": "ada" });
+            body[urn] = json!({ "manager": sent });
+            let read = read(Home::Provider, body).unwrap();
+            assert_eq!(read.get(urn).cloned().unwrap_or_default(), expected, "{sent}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_told() {
+        let emails = json!([{ "value": "a", "primary": true }, { "value": "b", "primary": true }]);
+        let body = json!({ "title": 7, "emails": emails, "TITLE": "x", "nickName": "a\u{0}b" });
+        let refusal = read(Home::Store, body).unwrap_err();
+        let mut places: Vec<&str> = refusal.errors.iter().map(|error| error.pointer.as_str()).collect();
+        places.sort_unstable();
+        assert_eq!(places, ["/emails", "/nickName", "/title", "/userName"]);
+        let refusal = read(Home::Store, json!([])).unwrap_err();
+        assert_eq!(refusal.scim_type, Some(ScimType::InvalidSyntax));
+    }
+
+    #[test]
+    fn attributes_have_bounds() {
+        let many: Vec<_> = (0..101).map(|n| json!({ "value": n.to_string() })).collect();
+        assert!(read(Home::Store, json!({ "userName": "ada", "emails": many })).is_err());
+    }
+}

@@ -16,7 +16,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
 };
 
 use super::{Bench, create, measured};
@@ -33,7 +33,7 @@ use crate::{
 /// Creates with webhooks beside them; the rate without is [`create::NAME`]'s own.
 pub const LISTENED: &str = "create, 64 clients, 10 webhooks";
 /// How far readers are behind a change.
-pub const LAG: &str = "events behind a change, 4 writers";
+pub const LAG: &str = "events behind a change, 800 changes a second";
 /// A feed that is read from its beginning.
 pub const FEED: &str = "feed, pieces of 1,000";
 /// A backlog that is delivered to one receiver.
@@ -50,6 +50,8 @@ const STORE: &str = "/api/userstore/v2/default/administration";
 const WORK: Duration = Duration::from_millis(5);
 /// Users of one batch.
 const BATCH: usize = 1000;
+/// Writers whose changes are followed, each at the pace of [`streams`].
+const WRITERS: usize = 8;
 /// How long a backlog may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -233,7 +235,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             let quiet = load::run(&target, plan, &create::maker(target.clone())).await?.rate();
             let told = listened(&target, plan, quiet).await?;
             bench.note(LISTENED, name, round, told);
-            let told = behind(&target, bench.plan(4, 201)).await?;
+            let told = behind(&target, bench.time).await?;
             bench.note(LAG, name, round, told);
             let told = feed(&target).await?;
             bench.note(FEED, name, round, told);
@@ -261,15 +263,25 @@ async fn listened(target: &Target, plan: Plan, quiet: f64) -> Result<Figures> {
 }
 
 /// How far a feed and a receiver are behind changes.
-async fn behind(target: &Target, plan: Plan) -> Result<Figures> {
+async fn behind(target: &Target, time: Duration) -> Result<Figures> {
     let mut receivers = receivers(1, 0).await?;
     let paths = subscribe(target, &receivers, None).await?;
     let after = now(target).await?;
     let read = Arc::new(Mutex::new(Histogram::default()));
     let reader = tokio::spawn(follow(target.clone(), after, Arc::clone(&read)));
-    let outcome = load::run(target, plan, &create::maker(target.clone())).await?;
+    let begin = Instant::now();
+    let mut writers = JoinSet::new();
+    for _ in 0..WRITERS {
+        let target = target.clone();
+        writers.spawn(async move { streams::change(&target, time).await });
+    }
+    let mut changes = 0;
+    while let Some(made) = writers.join_next().await {
+        changes += made??;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
     for receiver in &mut receivers {
-        receiver.until(outcome.latencies.total()).await?;
+        receiver.until(changes).await?;
     }
     reader.abort();
     unsubscribe(target, &paths).await?;
@@ -277,7 +289,7 @@ async fn behind(target: &Target, plan: Plan) -> Result<Figures> {
     let milli = |lags: &Histogram, part: u64| lags.per_mille(part).as_secs_f64() * 1e3;
     let received = receivers.iter().map(Receiver::taken).next().unwrap_or_default();
     Ok(figures([
-        ("rate", outcome.rate()),
+        ("rate", changes as f64 / seconds),
         ("feed_p50_ms", milli(&read, 500)),
         ("feed_p99_ms", milli(&read, 990)),
         ("webhook_p50_ms", milli(&received.lags, 500)),

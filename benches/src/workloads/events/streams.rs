@@ -74,7 +74,7 @@ async fn until(count: &AtomicU64, wanted: u64, what: &str) -> Result<()> {
 }
 
 /// Makes changes at a steady rate; their number.
-async fn change(target: &Target, time: Duration) -> Result<u64> {
+pub async fn change(target: &Target, time: Duration) -> Result<u64> {
     let mut client = Client::connect(target.address).await?;
     let (begin, mut count) = (Instant::now(), 0);
     let mut pace = tokio::time::interval(PAUSE);

@@ -15,6 +15,7 @@ mod auth;
 mod bad_input;
 mod batch;
 mod broken;
+mod canary;
 mod compression;
 mod conditions;
 mod console;

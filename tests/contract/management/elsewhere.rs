@@ -39,7 +39,7 @@ struct Ours {
 
 async fn ours(world: &World) -> Ours {
     crate::sign_in::leave_traces(world).await;
-    let ground = ground(world).await;
+    let ground = ground(&world.admin).await;
     let mut keys = HashMap::new();
     for row in rows() {
         let made = create(world, &ground, &row, 1).await;

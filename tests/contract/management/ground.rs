@@ -1,9 +1,9 @@
 //! The ground of walks through all resources: what the bodies of their rows name.
 
-use chancery_testkit::World;
-use serde_json::Value;
+use chancery_testkit::Client;
+use serde_json::{Value, json};
 
-use super::{BASE, pattern::rows, type_id};
+use super::{BASE, pattern::rows};
 use crate::id;
 
 /// What the ground has of each resource: roles and assignments take a tenant each, configurations a
@@ -35,7 +35,8 @@ const JWKS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9
 pub struct Ground(Vec<(String, String)>);
 
 impl Ground {
-    fn add(&mut self, name: &str, text: &str) {
+    /// Adds what a name in braces stands for.
+    pub fn add(&mut self, name: &str, text: &str) {
         self.0.push((format!("{{{name}}}"), text.to_owned()));
     }
 
@@ -72,26 +73,32 @@ impl Ground {
     }
 }
 
+async fn all(admin: &Client, resource: &str) -> Value {
+    admin.get(&format!("{BASE}/{resource}")).await.is(200).json()
+}
+
 /// Makes what the bodies of the rows name, all of it in the subscription `Default`.
-pub async fn ground(world: &World) -> Ground {
+pub async fn ground(admin: &Client) -> Ground {
     let mut ground = Ground(Vec::new());
     for (name, resource) in [("customerId", "Customer"), ("subscriptionId", "Subscription")] {
-        ground.add(name, id(&world.all(resource).await[0]));
+        ground.add(name, id(&all(admin, resource).await[0]));
     }
+    let types = all(admin, "IdpType").await;
     for name in TYPES {
-        ground.add(name, type_id(world, name).await.as_str().unwrap());
+        ground.add(name, id(types.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()));
     }
     let (certificate, private_key) = certificate();
     ground.add("certificate", &certificate);
     ground.add("private key", &private_key);
     ground.add("jwks", JWKS);
-    people(world, &mut ground).await;
+    people(admin, &mut ground).await;
     let rows = rows();
     for (resource, count) in MADE {
         let row = rows.iter().find(|row| row.resource == resource).unwrap();
         for number in 1..=count {
             // other numbers than those of the walks
-            let made = world.make(resource, ground.fill(&row.create, 10 + number)).await;
+            let body = ground.fill(&row.create, 10 + number);
+            let made = admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json();
             ground.add(&format!("{resource} {number}"), id(&made));
         }
     }
@@ -108,15 +115,16 @@ fn certificate() -> (String, String) {
 }
 
 /// Platform users and groups.
-async fn people(world: &World, ground: &mut Ground) {
+async fn people(admin: &Client, ground: &mut Ground) {
+    const STORE: &str = "/api/userstore/v2/default/administration";
     for name in ["ada", "bob", "eve"] {
-        world.user(name).await;
-        world.group(name).await;
+        admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.expect(201);
+        admin.post(&format!("{STORE}/Group"), json!({ "name": name })).await.expect(201);
     }
     for kind in ["User", "Group"] {
-        let path = world.path(&format!("/{kind}/synchronize"));
-        world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
-        let all = world.all(&format!("Application{kind}")).await;
+        let path = format!("{STORE}/{kind}/synchronize");
+        admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
+        let all = all(admin, &format!("Application{kind}")).await;
         for (place, one) in all.as_array().unwrap().iter().enumerate() {
             ground.add(&format!("Application{kind} {}", place + 1), id(one));
         }

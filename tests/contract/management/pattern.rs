@@ -199,7 +199,7 @@ pub fn operations() -> impl Iterator<Item = &'static Op> {
 pub fn key_of<'a>(resource: &str, item: &'a Value) -> &'a str {
     let member = match resource {
         "ClientAppAuthenticationConfiguration" => "clientAppId",
-        "ClientAppMetadata" | "IdpInstanceMetadata" => "key",
+        "ClientAppMetadata" | "GroupMetadata" | "IdpInstanceMetadata" => "key",
         "CustomAsset" | "CustomView" => "location",
         _ => "id",
     };
@@ -373,14 +373,14 @@ async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &s
 
 on_both_engines! {
     async fn every_resource_follows_the_pattern(world: World) {
-        let ground = ground(&world).await;
+        let ground = ground(&world.admin).await;
         for row in rows() {
             walk(&world, &ground, &row).await;
         }
     }
 
     async fn every_relation_is_set_added_to_and_reduced(world: World) {
-        let ground = ground(&world).await;
+        let ground = ground(&world.admin).await;
         for row in RELATIONS {
             relate(&world, &ground, *row).await;
         }

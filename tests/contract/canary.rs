@@ -1,0 +1,373 @@
+//! No value of a member is in an event, in what webhooks get, or in the log (`8-events.md`, section 6): every text that a
+//! body can hold is a canary, and none of them is found there.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use chancery_record::{Field, Kind, TextRule};
+use chancery_resource::{Action, Body, Custom, Op, Reply};
+use chancery_testkit::{Client, Database, Engine, Process, Received, Receiver, catalogue::operations};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    id,
+    management::{
+        ground::{Ground, ground},
+        pattern::{key_of, rows},
+    },
+    signing::set_mail_server,
+};
+
+const STORE: &str = "/api/userstore/v2/default/administration";
+
+/// Texts of every form, each with a number in it. What is in none of them is `SIGNS`.
+const CANARIES: [&str; 7] = [
+    "zwiebel fink %",
+    "zwiebel-%@fink.example",
+    "https://zwiebel-%.example/",
+    "+49 30 9081726354536%",
+    "zz-zwiebe%",
+    "Zwiebel/Fink%",
+    "1847-03-1%",
+];
+
+/// What is looked for: parts of canaries, and `zwiebel` as base64.
+const SIGNS: [&str; 4] = ["wiebe", "9081726354536", "1847-03-1", "endpZWJlbD"];
+
+/// What has rules of its own: the operation or resource, the member, a canary that fits.
+const FITTING: &[(&str, &str, &str)] = &[
+    ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanDns", "zwiebel-%.example"),
+    (
+        "ClientAppKeySet",
+        "jwks",
+        r#"{"keys":[{"kid":"zwiebel %","kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#,
+    ),
+    ("ClientApp", "sectorIdentifierUri", "https://zwiebel-%.example/"),
+    ("ClientAppKeySet", "kid", "zwiebel %"),
+    ("ClientAppRedirectUri", "uri", "https://zwiebel-%.example/fink"),
+    ("ClientAppRequestUri", "uri", "https://zwiebel-%.example/fink"),
+    ("ClientAppScope", "key", "zwiebel-%"),
+    ("ClientAppSecret", "secret", "zwiebel fink zwiebel fink zwiebel fink %"),
+    ("ClientAppFederatedIdentity", "issuer", "https://zwiebel-%.example"),
+    ("CustomAsset", "data", "endpZWJlbDA%"),
+    ("EventSubscription", "headers", r#"{"X-Zwiebel": "zwiebel %"}"#),
+    ("EventSubscription", "types", r#"["zwiebel.%"]"#),
+    ("SecurityContact", "value", "zwiebel-%@fink.example"),
+];
+
+/// What holds no canary: the resource, the member and why.
+const HELD: &[(&str, &str, &str)] = &[
+    ("UserProfile", "key", KEY),
+    ("GroupMetadata", "key", KEY),
+    ("ClientAppMetadata", "key", KEY),
+    ("IdpInstanceMetadata", "key", KEY),
+    ("CustomAsset", "location", KEY),
+    ("CustomView", "location", KEY),
+    ("CustomAsset", "assetFileName", KEY),
+    ("CustomView", "viewName", KEY),
+    ("EventSubscription", "startAfter", "a cursor that the server made"),
+    ("ClientAppAuthenticationConfiguration", "tlsClientAuthSubjectDn", ONE_OF),
+    ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanUri", ONE_OF),
+    ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanIp", ONE_OF),
+    ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanEmail", ONE_OF),
+    ("ClientAppKeySet", "jwksUri", ONE_OF),
+    ("ClientAppKeySet", "algorithm", "the name of an algorithm that is known"),
+    ("ClientApp", "allowedResponseTypes", "names of response types that are known"),
+    ("CertStore", "password", "it opens a file that brings one"),
+    ("IpAddressRange", "lower", "an address"),
+    ("IpAddressRange", "upper", "an address"),
+    ("IdentityReplacement", "policyFingerprint", "that of the policy that is in force"),
+];
+
+const KEY: &str = "the key, which events name as what they are about";
+const ONE_OF: &str = "one of several members, of which one alone is given";
+
+/// What is made beside the rows of the pattern: the operation, and what its body must hold beside canaries.
+const MORE: &[(&str, &str)] = &[
+    ("userstore:CreateUser", "{}"),
+    ("userstore:CreateGroup", "{}"),
+    ("userstore:CreateUserProfile", r#"{"key": "entry-%"}"#),
+    ("userstore:CreateGroupMetadata", r#"{"key": "entry-%"}"#),
+    ("userstore:CreateSecurityContact", r#"{"kind": "Email"}"#),
+    ("userstore:CreateEventSubscription", "{}"),
+    ("userstore:StartRecovery", r#"{"userId": "{userId}"}"#),
+    ("userstore:IssueTemporaryAccessPass", r#"{"userId": "{userId}"}"#),
+    (
+        "management:Request",
+        r#"{"platformUserId": "{ApplicationUser 1}", "replacementIdpInstanceId": "{IdpInstance 1}"}"#,
+    ),
+    (
+        "management:CreateCustomAssetByExpander",
+        r#"{"assetFileName": "made-%.txt", "mimetype": "text/plain", "applyToType": "Tenant", "tenantId": "{Tenant 1}"}"#,
+    ),
+    (
+        "management:CreateCustomViewFromTemplate",
+        r#"{"viewName": "SignIn", "applyToType": "Tenant", "tenantId": "{Tenant 1}"}"#,
+    ),
+    (
+        "management:CreateSignInConsent",
+        r#"{"clientAppId": "{ClientApp 1}", "platformUserId": "{ApplicationUser 1}"}"#,
+    ),
+];
+
+/// An operation that makes something, with its path and what its body must hold.
+struct Making {
+    name: String,
+    path: String,
+    op: &'static Op,
+    base: Json,
+}
+
+/// All of them, those of the pattern first.
+fn makings() -> Vec<Making> {
+    let known: Vec<_> = operations().collect();
+    let of_pattern = rows().into_iter().map(|row| {
+        let is_it = |(name, _, op): &&(String, String, &'static Op)| {
+            name.starts_with("management:")
+                && op.shape.name == row.resource
+                && matches!(op.action, Action::Create)
+        };
+        (known.iter().find(is_it).unwrap(), row.create)
+    });
+    let more = MORE.iter().map(|(wanted, base)| {
+        (known.iter().find(|(name, ..)| name == wanted).unwrap(), serde_json::from_str(base).unwrap())
+    });
+    let all = of_pattern.chain(more);
+    all.map(|((name, path, op), base)| Making { name: name.clone(), path: path.clone(), op, base }).collect()
+}
+
+/// The fields of a body that makes something.
+fn fields(op: &Op) -> Vec<&'static Field> {
+    match op.action {
+        Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().collect(),
+        _ => op.shape.fields.iter().filter(|field| field.access.create).collect(),
+    }
+}
+
+/// A canary that a rule takes.
+fn canary(rule: &TextRule, number: usize) -> Option<Json> {
+    let texts = CANARIES.iter().map(|text| text.replace('%', &number.to_string()));
+    texts.into_iter().find(|text| rule.check(text.clone()).is_ok()).map(Json::String)
+}
+
+impl Making {
+    fn is_held(&self, field: &Field) -> bool {
+        HELD.iter().any(|(resource, member, _)| *resource == self.op.shape.name && field.is_named(member))
+    }
+
+    /// A canary for a field, where it takes text.
+    fn canary(&self, field: &Field, ground: &Ground, number: usize) -> Option<Json> {
+        let fits = |owner: &str| owner == self.name || owner == self.op.shape.name;
+        let fitting = FITTING.iter().find(|(owner, member, _)| fits(owner) && field.is_named(member));
+        if let Some((.., text)) = fitting {
+            let text = ground.text(text, number);
+            let is_json = text.starts_with(['{', '[']);
+            return Some(if is_json { serde_json::from_str(&text).unwrap() } else { Json::String(text) });
+        }
+        match field.kind {
+            Kind::Text(rule) if !self.is_held(field) && !field.is_token() => {
+                Some(canary(rule, number).unwrap_or_else(|| panic!("{}: {}", self.name, field.wire())))
+            }
+            Kind::Pairs(_) | Kind::Texts(_) => panic!("{}: {}", self.name, field.wire()),
+            _ => None,
+        }
+    }
+
+    /// A body with a canary in every text.
+    fn body(&self, ground: &Ground) -> Json {
+        let mut body = ground.fill(&self.base, 1);
+        for field in fields(self.op) {
+            if let Some(canary) = self.canary(field, ground, 1) {
+                body[field.wire()] = canary;
+            }
+        }
+        body
+    }
+
+    /// Makes one.
+    async fn make(&self, admin: &Client, ground: &Ground) -> Json {
+        let body = self.body(ground);
+        let address = ground.text(&self.path, 0);
+        let made = admin.post(&address, body.clone()).await.is(self.op.status).json();
+        let has_canary = |json: &Json| signs_in(&json.to_string()).next().is_some();
+        // what answers with its owner shows nothing of it
+        let is_shown = matches!(self.op.reply, Reply::One);
+        assert!(!is_shown || !has_canary(&body) || has_canary(&made), "{}: {made}", self.name);
+        made
+    }
+
+    /// Changes all of its texts where a PATCH can.
+    async fn change(&self, admin: &Client, ground: &Ground, made: &Json) {
+        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::Patch)) else { return };
+        let open = self.op.shape.fields.iter().filter(|field| field.access.patch);
+        let changes =
+            open.filter_map(|field| Some((field.wire().to_owned(), self.canary(field, ground, 2)?)));
+        let mut changes: Map<String, Json> = changes.collect();
+        changes.insert("concurrencyToken".to_owned(), made["concurrencyToken"].clone());
+        admin.patch(&self.address(ground, &path, made), Json::Object(changes)).await.expect(op.status);
+    }
+
+    /// Deletes it, where that can be done.
+    async fn delete(&self, admin: &Client, ground: &Ground, made: &Json) {
+        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::Delete)) else { return };
+        admin.delete(&self.address(ground, &path, made)).await.expect(op.status);
+    }
+
+    /// The path of another operation on what this one makes.
+    fn beside(&self, is_it: fn(&Op) -> bool) -> Option<(String, &'static Op)> {
+        let service = self.name.split(':').next().unwrap();
+        let found = operations().find(|(name, _, op)| {
+            matches!(self.op.reply, Reply::One)
+                && name.starts_with(service)
+                && op.shape.name == self.op.shape.name
+                && is_it(op)
+        });
+        found.map(|(_, path, op)| (path, op))
+    }
+
+    fn address(&self, ground: &Ground, path: &str, made: &Json) -> String {
+        let key = format!("/{}", key_of(self.op.shape.name, made).trim_start_matches('/'));
+        ground.text(path, 0).replace("/{id}", &key).replace("/{key}", &key)
+    }
+}
+
+/// The signs that are in a text.
+fn signs_in(text: &str) -> impl Iterator<Item = &'static str> {
+    SIGNS.into_iter().filter(|sign| text.contains(sign))
+}
+
+/// All that a feed tells behind a cursor.
+async fn read_all(admin: &Client, feed: &str, after: &str) -> Vec<Json> {
+    let (mut items, mut after) = (Vec::new(), after.to_owned());
+    loop {
+        let piece = admin.get(&format!("{feed}?count=1000&after={after}")).await.is(200).json();
+        items.extend_from_slice(piece["items"].as_array().unwrap());
+        piece["next"].as_str().unwrap().clone_into(&mut after);
+        if piece["hasMore"] == false {
+            return items;
+        }
+    }
+}
+
+/// A feed, where its subscriptions are, and the receiver of one that was activated at this cursor.
+struct Told {
+    feed: &'static str,
+    receiver: Receiver,
+    after: String,
+}
+
+async fn subscribe(admin: &Client, feed: &'static str, more: Json) -> Told {
+    let receiver = Receiver::start().await;
+    let mut body = more;
+    body["name"] = json!("plain");
+    body["url"] = json!(receiver.url);
+    let all = format!("{feed}Subscription");
+    let made = admin.post(&all, body).await.is(201).json();
+    let path = format!("{all}/{}", id(&made));
+    admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+    let row = admin.get(&path).await.is(200).json();
+    let active = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
+    admin.patch(&path, active).await.expect(202);
+    let end = admin.get(&format!("{feed}?after=now")).await.is(200).json();
+    Told { feed, receiver, after: end["next"].as_str().unwrap().to_owned() }
+}
+
+/// Fills every text of everything that can be made, changes it and deletes it again.
+async fn do_everything(admin: &Client) {
+    let ground = whole_ground(admin).await;
+    let mut all = Vec::new();
+    for making in makings() {
+        let made = making.make(admin, &ground).await;
+        making.change(admin, &ground, &made).await;
+        all.push((making, made));
+    }
+    // platform users and groups are named after them
+    for kind in ["User", "Group"] {
+        admin.post(&format!("{STORE}/{kind}/synchronize"), Json::Null).await.expect(200);
+    }
+    for (making, made) in all.iter().rev() {
+        making.delete(admin, &ground, made).await;
+    }
+}
+
+async fn whole_ground(admin: &Client) -> Ground {
+    let mut ground = ground(admin).await;
+    let user = admin.get(&format!("{STORE}/User")).await.is(200).json()[0].clone();
+    let group = admin.get(&format!("{STORE}/Group")).await.is(200).json()[0].clone();
+    for (name, known) in
+        [("userstore", "default"), ("userId", id(&user)), ("parentId", id(&user)), ("groupId", id(&group))]
+    {
+        ground.add(name, known);
+    }
+    ground
+}
+
+async fn no_canary_is_told(engine: Engine) {
+    let database = Arc::new(Database::create(engine));
+    let environment = [("CHANCERY_LOG", "trace"), ("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8")];
+    let mut server = Process::start(&database, &environment).await;
+    let admin = server.admin.clone();
+    let home = admin.get("/api/management/v2/Subscription").await.is(200).json()[0]["id"].clone();
+    let of_store = subscribe(&admin, "/api/userstore/v2/default/administration/Event", json!({})).await;
+    let of_configuration =
+        subscribe(&admin, "/api/management/v2/Event", json!({ "subscriptionId": home })).await;
+    // a contact is written to before it is kept
+    set_mail_server(&admin).await;
+    do_everything(&admin).await;
+    for mut told in [of_store, of_configuration] {
+        admin.get(&format!("{}?after=now", told.feed)).await.expect(200);
+        let events = read_all(&admin, told.feed, &told.after).await;
+        // keys are told, so that a value would be found as they are
+        assert!(events.iter().any(|event| event["subject"].as_str().unwrap().ends_with("entry-1")));
+        // what belongs to no subscription goes to no webhook
+        let is_sent = |event: &&Json| event["data"]["scope"]["subscriptionId"] == home;
+        let sent: BTreeSet<&str> =
+            events.iter().filter(is_sent).map(|event| event["id"].as_str().unwrap()).collect();
+        let all =
+            |got: &[Received]| sent.iter().all(|id| got.iter().any(|one| one.header("webhook-id") == *id));
+        let got = told.receiver.until(all).await;
+        for text in
+            events.iter().map(Json::to_string).chain(got.iter().map(|one| one.head.clone() + &one.text))
+        {
+            assert_eq!(signs_in(&text).next(), None, "{text}");
+        }
+    }
+    let sign_ins = admin.get("/api/management/v2/SignInEvent?count=1000").await.is(200).json();
+    assert!(
+        sign_ins.to_string().contains("consent.given") && signs_in(&sign_ins.to_string()).next().is_none()
+    );
+    assert!(server.stop());
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("CreateUser"), "the log is one");
+    let line = log.lines().find(|line| signs_in(line).next().is_some());
+    assert!(line.is_none(), "{line:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_is_told_sqlite() {
+    no_canary_is_told(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_is_told_postgres() {
+    no_canary_is_told(Engine::Postgres).await;
+}
+
+/// What comes later needs a row, and a text that holds no canary a reason.
+#[test]
+fn whatever_can_be_made_is_made() {
+    let makings = makings();
+    let known: BTreeSet<String> = makings.iter().map(|making| making.name.clone()).collect();
+    let makes = |op: &Op| !op.is_batch() && (matches!(op.action, Action::Create) || op.status == 201);
+    let all: BTreeSet<String> = operations().filter(|(.., op)| makes(op)).map(|(name, ..)| name).collect();
+    let without: Vec<&str> = all.difference(&known).map(String::as_str).collect();
+    // its body is what an authenticator says
+    assert_eq!(without, ["userstore:FinishPasskeyRegistration"]);
+    for (owner, member) in
+        FITTING.iter().map(|row| (row.0, row.1)).chain(HELD.iter().map(|row| (row.0, row.1)))
+    {
+        let has = |making: &Making| {
+            making.op.shape.name == owner && fields(making.op).iter().any(|field| field.is_named(member))
+        };
+        assert!(makings.iter().any(has), "{owner} has no {member}");
+    }
+}

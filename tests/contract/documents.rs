@@ -3,6 +3,7 @@
 use chancery::services;
 use chancery_resource::ROLES;
 use chancery_testkit::on_both_engines;
+use chancery_web::event_rows;
 
 #[test]
 fn are_as_they_were() {
@@ -12,6 +13,20 @@ fn are_as_they_were() {
             format!("{}-{}", service.name, service.version),
             serde_json::to_string_pretty(&document).unwrap()
         );
+    }
+}
+
+/// `8-events.md`, 3: the documents list each type that can be sent, by one schema.
+#[test]
+fn every_type_of_events_is_a_webhook() {
+    let documents: Vec<_> = services().iter().map(|service| chancery_web::document(service)).collect();
+    for row in event_rows().iter().filter(|row| !row.kind.is_empty()) {
+        let mut listed = documents.iter().filter_map(|document| document["webhooks"].get(row.kind)).peekable();
+        assert!(listed.peek().is_some(), "{}", row.kind);
+        for webhook in listed {
+            let body = &webhook["post"]["requestBody"]["content"]["application/cloudevents+json"];
+            assert_eq!(body["schema"]["$ref"], "#/components/schemas/Event");
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub fn document(service: &Service) -> Value {
     keep_used(&mut schemas, &json!([paths, webhooks]));
     let tags: Vec<Value> =
         tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": service.title,
@@ -54,7 +54,11 @@ pub fn document(service: &Service) -> Value {
                 "flows": { "clientCredentials": { "tokenUrl": "/connect/token", "scopes": {} } },
             } },
         },
-    })
+    });
+    if !webhooks.is_empty() {
+        document["webhooks"] = Value::Object(webhooks);
+    }
+    document
 }
 
 /// Removes the schemas that nothing references. Problems reference one.

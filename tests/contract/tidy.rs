@@ -81,6 +81,7 @@ fn dependencies_point_downward() {
                 "testkit",
             ],
         ),
+        ("chancery-scim", &["management"]),
         ("chancery-webhook", &["userstore", "management", "server"]),
         ("chancery-auth", &["signin", "web", "console", "server", "testkit"]),
         ("chancery-userstore", &["signin", "v1", "console", "server"]),

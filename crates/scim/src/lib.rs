@@ -33,6 +33,7 @@ mod read;
 mod schema;
 mod select;
 mod show;
+mod token;
 
 pub use document::{resource_types, schemas, service_provider_config};
 pub use fields::{Fields, MAX_EXTRA_BYTES, fields_of};
@@ -43,3 +44,4 @@ pub use read::{MAX_ELEMENTS, Resource, read_resource};
 pub use schema::{Attribute, GROUP, Home, Kind, Place, Quirk, ResourceType, Returned, Schema, USER};
 pub use select::Selection;
 pub use show::{Kept, show};
+pub use token::token_of;

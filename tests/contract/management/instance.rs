@@ -93,7 +93,8 @@ on_both_engines! {
             assert!(post(&path).await.is(204).bytes.is_empty());
             seen.push((option(&world, &partner, "ScimToken").await["value"].clone(), option(&world, &partner, "ScimTokenId").await["value"].clone()));
         }
-        assert!(seen[0].0 != seen[1].0 && seen[0].1 != seen[1].1 && seen[1].0.as_str().unwrap().len() == 43, "{seen:?}");
+        assert!(seen[0].0 != seen[1].0 && seen[0].1 != seen[1].1 && seen[1].0.as_str().unwrap().len() == 56, "{seen:?}");
+        assert!(seen[1].0.as_str().unwrap().starts_with("chscim_"));
         post(&format!("{BASE}/IdpInstance/default/scim/token")).await.problem(400, "invalid-request");
         let trail = world.all("CustomAuditTrail?sortOrder=descending&count=5").await.to_string();
         assert!(!trail.contains(seen[1].0.as_str().unwrap()));

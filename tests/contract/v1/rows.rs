@@ -340,7 +340,7 @@ on_both_engines! {
             let value = async |name: &str| read(&world, &format!("{}/value", option_path(&partner, name))).await;
             seen.push((value("ScimToken").await, value("ScimTokenId").await));
         }
-        assert!(seen.iter().all(|(token, _)| token.as_str().unwrap().len() == 43), "{seen:?}");
+        assert!(seen.iter().all(|(token, _)| token.as_str().unwrap().len() == 56), "{seen:?}");
         assert!(seen[0].0 != seen[1].0 && seen[0].1 != seen[1].1, "{seen:?}");
         call(&world.admin, &path("default")).await.problem(400, "invalid-request");
         for nobody in ["nobody", NOBODY] {

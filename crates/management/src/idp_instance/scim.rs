@@ -1,10 +1,10 @@
 //! The token that a provisioning client shows to an instance (SCIM, RFC 7644).
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Value;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply, Tx, random,
 };
+use chancery_scim::token_of;
 
 use super::{IDP_INSTANCE, IdpInstance, look_up::find};
 use crate::{
@@ -38,8 +38,7 @@ fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             "SCIM is off here: set the option ScimEnabled of the instance to true.",
         ));
     }
-    let token = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
-    option::set(call, tx, &instance, "ScimToken", Value::Text(token))?;
+    option::set(call, tx, &instance, "ScimToken", Value::Text(token_of(random())))?;
     option::set(call, tx, &instance, "ScimTokenId", Value::Text(call.context.new_id().to_string()))?;
     Ok(Answer::new(call.request.op.status))
 }

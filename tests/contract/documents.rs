@@ -21,7 +21,8 @@ fn are_as_they_were() {
 fn every_type_of_events_is_a_webhook() {
     let documents: Vec<_> = services().iter().map(|service| chancery_web::document(service)).collect();
     for row in event_rows().iter().filter(|row| !row.kind.is_empty()) {
-        let mut listed = documents.iter().filter_map(|document| document["webhooks"].get(row.kind)).peekable();
+        let mut listed =
+            documents.iter().filter_map(|document| document["webhooks"].get(row.kind)).peekable();
         assert!(listed.peek().is_some(), "{}", row.kind);
         for webhook in listed {
             let body = &webhook["post"]["requestBody"]["content"]["application/cloudevents+json"];

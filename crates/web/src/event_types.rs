@@ -21,6 +21,13 @@ pub struct EventRow {
     pub signal: &'static str,
 }
 
+/// The headers of a webhook, and what they are.
+const HEADERS: [(&str, &str); 3] = [
+    ("webhook-id", "The event's id: the same at each try."),
+    ("webhook-timestamp", "When it was sent, in seconds since 1970."),
+    ("webhook-signature", "`v1,` and the signature in base64; two while a secret is changed over."),
+];
+
 static ROWS: LazyLock<Vec<EventRow>> = LazyLock::new(|| {
     let row = |line: &'static str| {
         let mut columns = line.split('\t').map(|column| if column == "-" { "" } else { column });
@@ -58,6 +65,17 @@ pub fn schema(kind: &str, public_url: &str) -> Option<Value> {
         members.get_mut("required")?.as_array_mut()?.retain(|name| name != "sequence");
     }
     Some(schema)
+}
+
+/// The headers of webhooks, by name, as OpenAPI's parameters.
+pub fn headers() -> Map<String, Value> {
+    let told = HEADERS.map(|(name, about)| {
+        let text = json!({ "type": "string" });
+        let header =
+            json!({ "name": name, "in": "header", "required": true, "description": about, "schema": text });
+        (name.to_owned(), header)
+    });
+    told.into_iter().collect()
 }
 
 /// The webhooks of a service's OpenAPI document, by type.
@@ -128,11 +146,7 @@ impl EventRow {
                 self.about(), chancery_resource::schema_of("", self.kind)
             ),
             "security": [],
-            "parameters": [
-                header("webhook-id", "The event's id: the same at each try."),
-                header("webhook-timestamp", "When it was sent, in seconds since 1970."),
-                header("webhook-signature", "`v1,` and the signature in base64; two while a secret is changed over."),
-            ],
+            "parameters": HEADERS.map(|(name, _)| json!({ "$ref": format!("#/components/parameters/{name}") })),
             "requestBody": { "required": true, "content": { "application/cloudevents+json": {
                 "schema": { "$ref": "#/components/schemas/Event" },
             } } },
@@ -144,10 +158,6 @@ impl EventRow {
             },
         } })
     }
-}
-
-fn header(name: &str, about: &str) -> Value {
-    json!({ "name": name, "in": "header", "required": true, "description": about, "schema": { "type": "string" } })
 }
 
 /// The schema of a member of `data`.

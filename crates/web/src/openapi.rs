@@ -56,6 +56,7 @@ pub fn document(service: &Service) -> Value {
         },
     });
     if !webhooks.is_empty() {
+        document["components"]["parameters"] = Value::Object(event_types::headers());
         document["webhooks"] = Value::Object(webhooks);
     }
     document

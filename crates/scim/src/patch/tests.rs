@@ -1,3 +1,5 @@
+//! Each row of what clients send, and what is refused.
+
 use chancery_record::Json;
 use serde_json::{Value, json};
 

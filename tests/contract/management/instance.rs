@@ -28,7 +28,7 @@ on_both_engines! {
     async fn a_user_store_works_at_once(world: World) {
         let made = make(&world, "Staff", "UserStore").await;
         assert_eq!((&made["idpFactoryType"], &made["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
-        assert_eq!(made["options"].as_array().unwrap().len(), 48);
+        assert_eq!(made["options"].as_array().unwrap().len(), 49);
         let users = "/api/userstore/v2/staff/administration/User";
         let ada = world.admin.post(users, json!({ "loginName": "ada" })).await.is(201).json();
         assert_eq!(ada["instanceId"], made["id"]);

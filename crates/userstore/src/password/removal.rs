@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     passkey::{SecurityEvent, in_the_way, record_security_event},
-    user::{USER, UserForUpdate, refuse_elements},
+    user::{USER, UserForUpdate, elements_of, refuse_elements},
 };
 
 /// How long a password can be given back, in ms.
@@ -113,15 +113,8 @@ fn listed(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<UserForUpdate>, Problem> {
 
 /// The ids of the body.
 fn read(body: &Json) -> Result<Vec<Uuid>, Problem> {
-    let Json::Array(elements) = body else {
-        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
-    };
-    if elements.len() > MAX_BATCH {
-        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
-        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
-    }
     let (mut ids, mut seen, mut errors) = (Vec::new(), HashSet::new(), FieldErrors::default());
-    for (at, element) in elements.iter().enumerate() {
+    for (at, element) in elements_of(body)?.iter().enumerate() {
         let id = if let Json::Text(text) = element { Uuid::try_parse(text).ok() } else { None };
         let wrong = match id {
             None => "must be the id of a user",

@@ -26,7 +26,7 @@ pub use explain::EXPLAIN_OPERATIONS;
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};
-pub use states::{STATES_OPERATIONS, refuse_elements};
+pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
 
 use crate::{InstanceId, UserId, event::changes, group::GROUP, synchronize::USERS};
 

@@ -107,13 +107,7 @@ fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// The elements of the body.
 fn read(body: &Json) -> Result<Vec<UserStateElement>, Problem> {
-    let Json::Array(elements) = body else {
-        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
-    };
-    if elements.len() > MAX_BATCH {
-        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
-        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
-    }
+    let elements = elements_of(body)?;
     let (mut all, mut seen, mut errors) = (Vec::new(), HashSet::new(), FieldErrors::default());
     for (number, element) in elements.iter().enumerate() {
         let base = format!("/{number}");
@@ -135,6 +129,18 @@ fn read(body: &Json) -> Result<Vec<UserStateElement>, Problem> {
         all.push(one);
     }
     if errors.all() == 0 { Ok(all) } else { Err(Problem::wrong(errors)) }
+}
+
+/// The elements of a batch, as many as one may have.
+pub fn elements_of(body: &Json) -> Result<&[Json], Problem> {
+    let Json::Array(elements) = body else {
+        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
+    };
+    if elements.len() > MAX_BATCH {
+        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    Ok(elements)
 }
 
 /// Refuses a batch for what is wrong with its elements, if anything is.

@@ -81,5 +81,5 @@ pub use write::integrity::{check_postconditions, visible};
 pub use write::operation::{finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
-pub use write::relate::{MAX_RELATED, RelationBody, link, relate_rows};
+pub use write::relate::{MAX_RELATED, RelationBody, check_listed, link, relate_rows};
 pub use write::values::new_row;

@@ -160,7 +160,8 @@ on_both_engines! {
         let path = format!("{BASE}/ClaimRule/evaluate");
         for (more, at) in [
             (json!({ "valueEvaluationRule": "a(b" }), "/draft/valueEvaluationRule"), (json!({ "ruleType": "Guess" }), "/draft/ruleType"),
-            (json!({ "rule": 1 }), "/draft/rule"),
+            (json!({ "rule": 1 }), "/draft/rule"), (json!({ "clientApps": {} }), "/draft/clientApps"),
+            (json!({ "clientApps": [{}] }), "/draft/clientApps/0/id"),
         ] {
             let problem = world.admin.post(&path, json!({ "claims": [], "draft": rule(more) })).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), [at]);

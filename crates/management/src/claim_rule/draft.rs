@@ -2,7 +2,7 @@
 
 use chancery_claims::Rule;
 use chancery_record::{FieldError, Form, Json, Others, Provided, Record as _, Value, pointer, read_draft};
-use chancery_resource::{Call, FieldFault, Problem};
+use chancery_resource::{Call, FieldFault, Problem, check_listed};
 use uuid::Uuid;
 
 use super::{CLAIM_RULE, ClaimRule};
@@ -32,6 +32,7 @@ impl RuleDraft {
         let arrays = CLAIM_RULE.arrays();
         let draft = read_draft(CLAIM_RULE.fields, Others::Named(&arrays), Form::Create, body, &base);
         let mut draft = draft.map_err(Problem::wrong)?;
+        check_listed(&CLAIM_RULE, body, &base)?;
         for (field, slot) in CLAIM_RULE.fields.iter().zip(&mut draft.0) {
             if field.access.key && *slot == Provided::Nothing {
                 *slot = Provided::Value(Value::Id(Uuid::nil()));

@@ -108,6 +108,18 @@ pub fn relate_rows(
     apply(context, tx, shape, &all, written)
 }
 
+/// Reads the sets that the body of a new row may list, for a row that is not saved.
+///
+/// # Errors
+/// The first list that is none of ids, with its pointers.
+pub fn check_listed(shape: &Shape, body: &Json, base: &str) -> Result<(), Problem> {
+    let listed = shape.relations.iter().filter(|relation| relation.listed.at_creation());
+    for relation in listed {
+        Named::read(relation, body, base)?;
+    }
+    Ok(())
+}
+
 /// Removes and adds links, and confines the rows whose sets they are in.
 fn apply<'a>(
     context: &Context,

@@ -59,6 +59,7 @@ mod ready;
 mod refusals;
 mod reset;
 mod schema;
+mod scim;
 mod search;
 mod secrets;
 mod server;

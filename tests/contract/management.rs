@@ -9,7 +9,7 @@ mod cross_rules;
 mod effective_scopes;
 mod elsewhere;
 pub mod ground;
-mod instance;
+pub mod instance;
 mod levels;
 mod option_targets;
 pub mod pattern;

@@ -1,7 +1,7 @@
 //! Platform groups.
 
 use chancery_record::{HIDDEN, KEY, Name, SHOWN, Token, id_types, record};
-use chancery_resource::{Reach, Relation, Shape};
+use chancery_resource::{Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
 use crate::identity::{APPLICATION_GROUP_IDENTITY, identities};
@@ -19,6 +19,10 @@ record! {
         id: ApplicationGroupId = KEY,
         /// Its name.
         name: Name = SHOWN.folded(),
+        /// The group's id at the directory that provisions it.
+        external_id: Option<Name> = HIDDEN.audited(),
+        /// Its name, unique at the instance, where a directory provisions it.
+        provisioned_name: Option<Name> = HIDDEN.folded(),
         /// The subscription of the instance that the group comes from.
         subscription_id: Uuid = HIDDEN,
         /// The instance that the group comes from, and follows.
@@ -36,4 +40,16 @@ pub static APPLICATION_GROUP: Shape = Shape::of::<ApplicationGroup>(
     "application_group",
     Reach::Instance(ApplicationGroup::SUBSCRIPTION_ID.field(), ApplicationGroup::IDP_INSTANCE_ID.field()),
 )
+.unique(&[
+    Unique::new(
+        "application_group__idp_instance_id__provisioned_name_key",
+        &[ApplicationGroup::IDP_INSTANCE_ID.field(), ApplicationGroup::PROVISIONED_NAME.field()],
+    )
+    .reported_at(ApplicationGroup::NAME),
+    Unique::new(
+        "application_group__idp_instance_id__external_id",
+        &[ApplicationGroup::IDP_INSTANCE_ID.field(), ApplicationGroup::EXTERNAL_ID.field()],
+    )
+    .reported_at(ApplicationGroup::EXTERNAL_ID),
+])
 .relations(&RELATIONS);

@@ -1,7 +1,9 @@
 //! Platform users.
 
-use chancery_record::{Bytes, Email, HIDDEN, KEY, Name, SHOWN, Timestamp, Token, Url, id_types, record};
-use chancery_resource::{Reach, Relation, Shape};
+use chancery_record::{
+    Bytes, DefaultValue, Email, HIDDEN, KEY, Name, SHOWN, Timestamp, Token, Url, id_types, record,
+};
+use chancery_resource::{Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
 use crate::identity::{APPLICATION_IDENTITY, identities};
@@ -33,6 +35,12 @@ record! {
         subscription_id: Uuid = HIDDEN,
         /// The instance that the user comes from, and follows.
         idp_instance_id: Uuid = HIDDEN,
+        /// The person's id at the directory that provisions it.
+        external_id: Option<Name> = HIDDEN.audited(),
+        /// The name by which that directory finds the person.
+        user_name: Option<Name> = HIDDEN.audited().folded(),
+        /// Whether that directory lets the person sign in.
+        is_active: bool = HIDDEN.audited().or(DefaultValue::Bool(true)),
         /// Since when the user in the store waits to be deleted.
         hidden_on: Option<Timestamp> = HIDDEN,
         /// The key of what the audit trail says of the user, sealed. It goes with the user.
@@ -53,4 +61,16 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
 .person(ApplicationUser::AUDIT_KEY)
 .quarantined(ApplicationUser::HIDDEN_ON, "UserDeletionQuarantineEnabled")
 .sign_in_events(&[("factor-enrolled", "factor.enrolled")])
+.unique(&[
+    Unique::new(
+        "application_user__idp_instance_id__user_name_key",
+        &[ApplicationUser::IDP_INSTANCE_ID.field(), ApplicationUser::USER_NAME.field()],
+    )
+    .reported_at(ApplicationUser::USER_NAME),
+    Unique::new(
+        "application_user__idp_instance_id__external_id",
+        &[ApplicationUser::IDP_INSTANCE_ID.field(), ApplicationUser::EXTERNAL_ID.field()],
+    )
+    .reported_at(ApplicationUser::EXTERNAL_ID),
+])
 .relations(&RELATIONS);

@@ -16,6 +16,7 @@ mod refusal;
 mod remote_keys;
 mod replay;
 mod rights;
+mod scim_token;
 mod signer;
 mod signing_certificate;
 mod token_service;
@@ -34,6 +35,7 @@ pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumb
 pub use refusal::OAuthError;
 pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
+pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
 pub use token_service::{IdTokenHint, TokenService};
 pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};

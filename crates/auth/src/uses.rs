@@ -27,6 +27,11 @@ pub struct CredentialUse {
     pub used_on: Timestamp,
 }
 
+impl CredentialUse {
+    /// Stands for a client app where the credential is the SCIM token of a directory.
+    pub const SCIM: Uuid = Uuid::nil();
+}
+
 /// The uses that this process has seen.
 #[derive(Debug, Default)]
 pub struct CredentialUses(Mutex<Seen>);
@@ -74,7 +79,14 @@ pub fn write_uses(tx: &mut Tx<'_>, uses: &[CredentialUse]) -> Result<(), Error> 
         "(credential_id, client_app_id, used_on) SELECT ?1, a.id, ?3 FROM client_app a WHERE a.id = ?2 \
          ON CONFLICT (credential_id) DO UPDATE SET used_on = excluded.used_on",
     );
+    let of_directory = StateTable::ScimTokenUse.insert(
+        "(token_id, used_on) VALUES (?1, ?2) ON CONFLICT (token_id) DO UPDATE SET used_on = excluded.used_on",
+    );
     for one in uses {
+        if one.client_app == CredentialUse::SCIM {
+            tx.queue(&of_directory, vec![one.credential.into(), one.used_on.0.into()])?;
+            continue;
+        }
         let parameters = vec![one.credential.into(), one.client_app.into(), one.used_on.0.into()];
         tx.queue(&text, parameters)?;
     }

@@ -32,8 +32,8 @@ pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value}
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, Identifier, JsonText, JwksText, Key,
-    Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ShortText, SignedText, TextRule, Token,
-    Url, ViewText, WebAddress, Zone,
+    Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ScimExtra, ShortText, SignedText,
+    TextRule, Token, Url, ViewText, WebAddress, Zone,
 };
 pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};

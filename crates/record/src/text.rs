@@ -174,6 +174,8 @@ text_types! {
     Identifier(1..=2048, None, LINE, line, "client.example.com", AS_IT_IS);
     /// A name that a certificate holds.
     CertificateName(1..=2048, None, TYPED, line, "client.example.com", TRIMMED);
+    /// What a directory tells of a person beyond the fields, as JSON.
+    ScimExtra(2..=16384, None, FREE, free, "{}", AS_IT_IS);
     /// JSON, as text.
     JsonText(2..=262_144, None, FREE, free, "{}", AS_IT_IS);
     /// A JWK set (RFC 7517), as text or as the object itself.

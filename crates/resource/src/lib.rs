@@ -31,7 +31,7 @@ pub use call::{
     Call,
     answer::Answer,
     app_context::{AppContext, Hashing, Proofs},
-    context::Context,
+    context::{Context, Provisioner},
     digest::{digest, etag},
     random::random,
     request::Request,
@@ -63,23 +63,25 @@ pub use read::filter::{Expression, Literal, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where};
 pub use read::load::{
     add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_found,
-    load_hidden, load_hidden_rows, load_keys, load_rows, owner_of, select_beginning, select_by, select_of,
-    select_where,
+    load_hidden, load_hidden_rows, load_keys, load_rows, owner_of, select_beginning, select_by, select_key,
+    select_of, select_where,
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
 pub use read::rows::write_items;
+pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::sql::{LIST, Sql};
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};
 pub use write::change::{
     AuditAction, OwnerRow, advance, insert, insert_unaudited, note, update, update_unversioned,
 };
+pub use write::delete_rows::delete_rows;
 pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
 pub use write::operation::{finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
-pub use write::relate::{MAX_RELATED, RelationBody, check_listed, link, relate_rows};
+pub use write::relate::{MAX_RELATED, RelationBody, check_listed, link, relate_rows, relink};
 pub use write::values::new_row;

@@ -69,7 +69,7 @@ fn attributes(home: Home, attributes: &[Attribute], within: Option<&str>) -> Val
 
 fn shown(home: Home, attribute: &Attribute, within: Option<&str>) -> Value {
     let mutability = match (attribute.place(home), within) {
-        _ if attribute.is_read_only(home) || attribute.is_ignored(home) => "readOnly",
+        _ if attribute.told || attribute.is_read_only(home) || attribute.is_ignored(home) => "readOnly",
         (Place::Secret, _) => "writeOnly",
         (Place::Within, Some(within)) => within,
         _ => "readWrite",
@@ -95,7 +95,9 @@ fn shown(home: Home, attribute: &Attribute, within: Option<&str>) -> Value {
             // a member is added and removed, never changed
             let is_set = matches!(attribute.place(home), Place::Sets { written: true, .. });
             let within = if is_set { "immutable" } else { mutability };
-            put("subAttributes", attributes(home, parts, Some(within)));
+            let mut parts = attributes(home, parts, Some(within));
+            narrow(attribute.place(home), &mut parts);
+            put("subAttributes", parts);
         }
         Kind::Reference(types) => {
             put("referenceTypes", types.into());
@@ -108,6 +110,22 @@ fn shown(home: Home, attribute: &Attribute, within: Option<&str>) -> Value {
     }
     put("uniqueness", if attribute.unique { "server" } else { "none" }.into());
     shown.into()
+}
+
+/// Says what the type of elements can be, where the place knows, and leaves out what is not kept with a field.
+fn narrow(place: Place, parts: &mut Value) {
+    let Some(parts) = parts.as_array_mut() else { return };
+    let types: Vec<&str> = match place {
+        Place::One { of_type, others: false, .. } => {
+            parts.retain(|part| part["name"] != "display");
+            vec![of_type]
+        }
+        Place::Sets { sets, written: true } => sets.iter().map(|(_, of_type)| *of_type).collect(),
+        _ => return,
+    };
+    for part in parts.iter_mut().filter(|part| part["name"] == "type") {
+        part["canonicalValues"] = types.clone().into();
+    }
 }
 
 const fn returned(returned: Returned) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{Attribute, Home, Kind, Place, Refusal, Resource, ResourceType, ScimType, read::is_primary};
 
@@ -45,6 +45,48 @@ pub fn fields_of(of: &'static ResourceType, home: Home, resource: &Resource) -> 
     Ok(fields)
 }
 
+/// The keys of the profile entries that a home keeps attributes in.
+pub fn entry_keys(of: &'static ResourceType, home: Home) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    each_place(of, home, &mut |place, _| {
+        if let Place::Entry(key) = place {
+            keys.push(key);
+        }
+    });
+    keys
+}
+
+/// Where a field, or an entry, of a home is in a resource: a JSON Pointer, without a slash at its beginning.
+pub fn pointer_of(of: &'static ResourceType, home: Home, name: &str) -> Option<String> {
+    let mut found = None;
+    each_place(of, home, &mut |place, at| {
+        let is_it = match place {
+            Place::Field(field) | Place::Seen(field) | Place::One { field, .. } => field == name,
+            Place::Entry(key) => key == name,
+            _ => false,
+        };
+        if is_it && found.is_none() {
+            found = Some(at.to_owned());
+        }
+    });
+    found
+}
+
+fn each_place(of: &'static ResourceType, home: Home, see: &mut dyn FnMut(Place, &str)) {
+    for schema in of.schemas() {
+        let before = if schema.urn == of.core.urn { String::new() } else { format!("{}/", schema.urn) };
+        for attribute in of.attributes(schema) {
+            let at = format!("{before}{}", attribute.name);
+            see(attribute.place(home), &at);
+            if attribute.place(home) == Place::Within && !attribute.many {
+                for part in attribute.parts() {
+                    see(part.place(home), &format!("{at}/{}", part.name));
+                }
+            }
+        }
+    }
+}
+
 impl Fields {
     fn add(&mut self, home: Home, attribute: &Attribute, value: Option<&Value>) {
         let or_null = |value: Option<&Value>| value.cloned().unwrap_or_default();
@@ -67,8 +109,7 @@ impl Fields {
                 let one = at.and_then(|at| elements.get(at)).and_then(|one| one.get("value"));
                 self.fields.insert(field, or_null(one));
                 if others {
-                    let rest = elements.iter().enumerate().filter(|(index, _)| Some(*index) != at);
-                    self.keep(attribute, Some(rest.map(|(_, one)| one.clone()).collect()));
+                    self.keep(attribute, Some(beside(elements, at, of_type).into()));
                 }
             }
             Place::Within => {
@@ -87,6 +128,20 @@ impl Fields {
             self.extra.insert(attribute.name.into(), value);
         }
     }
+}
+
+/// The elements that are kept beside the field: the field's own without its value, unless it is alone and as it is shown
+/// anyway.
+fn beside(elements: &[Value], at: Option<usize>, of_type: &str) -> Vec<Value> {
+    let own = |index: usize, element: &Value| {
+        let mut element = element.clone();
+        if let (true, Some(parts)) = (Some(index) == at, element.as_object_mut()) {
+            parts.remove("value");
+        }
+        element
+    };
+    let kept: Vec<Value> = elements.iter().enumerate().map(|(index, element)| own(index, element)).collect();
+    if kept == [json!({ "type": of_type, "primary": true })] { Vec::new() } else { kept }
 }
 
 /// Which of the elements with a value is the home's field: the primary one, else that of the type, else the

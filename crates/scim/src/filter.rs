@@ -110,7 +110,9 @@ impl Asked {
             let value = attribute.part(self.home, "value");
             let leaf = target.part.or(value).unwrap_or(attribute);
             return match leaf.place(self.home) {
+                Place::Seen("createdOn") => Err(refused(leaf.name, test.column)),
                 Place::Field(field) | Place::Seen(field) => Ok(test.of(field, None)),
+                Place::Entry(key) => in_entries(key, test).ok_or_else(|| refused(leaf.name, test.column)),
                 _ => Err(refused(leaf.name, test.column)),
             };
         }
@@ -190,6 +192,25 @@ impl Asked {
             Expression::Compare { attribute: name, column, .. }
             | Expression::Some { attribute: name, column, .. } => return Err(refused(name, *column)),
         })
+    }
+}
+
+/// The set of a user's profile entries.
+const ENTRIES: &str = "userProfiles";
+
+/// The condition that a user has a profile entry whose value passes; `None` for tests that entries do not take.
+fn in_entries(key: &str, test: &Test<'_>) -> Option<Condition> {
+    if !matches!(test.operator, Operator::Equal | Operator::StartsWith | Operator::Present) {
+        return None;
+    }
+    let key = Literal::Text(key.to_owned());
+    let is_it = Test { operator: Operator::Equal, value: &key, column: test.column }.of("key", None);
+    match both(is_it, test.of("value", None)) {
+        Condition::When(inner) => {
+            let (attribute, inner) = (ENTRIES.into(), Box::new(inner));
+            Some(Condition::When(Expression::Some { attribute, inner, column: test.column }))
+        }
+        other => Some(other),
     }
 }
 
@@ -316,6 +337,17 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_found_by_their_keys() {
+        check(&USER, Home::Store, "title sw \"C\"", "userProfiles[key eq \"title\" and value sw \"C\"]");
+        check(
+            &USER,
+            Home::Store,
+            "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:costCenter pr",
+            "userProfiles[key eq \"costCenter\" and value pr]",
+        );
+    }
+
+    #[test]
     fn the_mapped_address_is_primary_and_for_work() {
         for (filter, expected) in [
             ("emails.value eq \"a\"", "emailAddress eq \"a\""),
@@ -355,6 +387,8 @@ mod tests {
             "userName",
             "members.display eq \"x\"",
             "groups.primary eq true",
+            "title co \"x\"",
+            "meta.created pr",
         ] {
             let refusal = condition_of(&USER, Home::Store, filter).unwrap_err();
             assert_eq!(refusal.scim_type, Some(ScimType::InvalidFilter), "{filter}");

@@ -36,12 +36,12 @@ mod show;
 mod token;
 
 pub use document::{resource_types, schemas, service_provider_config};
-pub use fields::{Fields, MAX_EXTRA_BYTES, fields_of};
+pub use fields::{Fields, MAX_EXTRA_BYTES, entry_keys, fields_of, pointer_of};
 pub use filter::{Condition, condition_of, sort_field};
-pub use message::{Page, Refusal, ScimType, list_response};
-pub use patch::{MAX_OPERATIONS, Members, Patch, Patched};
+pub use message::{Refusal, ScimType, told};
+pub use patch::{MAX_OPERATIONS, Members, Patch, Patched, members_of};
 pub use read::{MAX_ELEMENTS, Resource, read_resource};
 pub use schema::{Attribute, GROUP, Home, Kind, Place, Quirk, ResourceType, Returned, Schema, USER};
 pub use select::Selection;
 pub use show::{Kept, show};
-pub use token::token_of;
+pub use token::{digest_of, token_of};

@@ -1,13 +1,10 @@
-//! What is answered beside resources: errors and lists.
+//! What is answered beside resources: errors.
 
 use chancery_record::FieldError;
 use chancery_resource::{Problem, ProblemKind};
 use serde_json::{Map, Value, json};
 
-use crate::Resource;
-
 const ERROR: &str = "urn:ietf:params:scim:api:messages:2.0:Error";
-const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 
 /// What is wrong, as a word that clients know (RFC 7644, table 9; RFC 9865).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +28,18 @@ pub enum ScimType {
 }
 
 impl ScimType {
+    /// All words.
+    const ALL: [Self; 8] = [
+        Self::InvalidSyntax,
+        Self::InvalidFilter,
+        Self::InvalidPath,
+        Self::InvalidValue,
+        Self::NoTarget,
+        Self::Mutability,
+        Self::Uniqueness,
+        Self::InvalidCursor,
+    ];
+
     /// The word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +64,7 @@ pub struct Refusal {
     pub scim_type: Option<ScimType>,
     /// A sentence for people.
     pub detail: String,
-    /// The places that are wrong, where they are several or inside of the body.
+    /// The places that are wrong, where they are inside of the body.
     pub errors: Vec<FieldError>,
 }
 
@@ -73,10 +82,7 @@ impl Refusal {
 
     /// A body with these mistakes, of which there is at least one.
     pub fn mistakes(errors: Vec<FieldError>) -> Self {
-        let detail = match errors.as_slice() {
-            [one] => format!("{} {}", one.pointer, one.detail),
-            many => format!("{} places are not valid; see errors", many.len()),
-        };
+        let detail = told(&errors);
         Self { errors, ..Self::wrong(ScimType::InvalidValue, detail) }
     }
 
@@ -89,59 +95,56 @@ impl Refusal {
             body.insert("scimType".into(), scim_type.name().into());
         }
         body.insert("detail".into(), self.detail.clone().into());
-        if !self.errors.is_empty() {
-            let errors = self.errors.iter();
-            let errors = errors.map(|one| json!({ "pointer": one.pointer, "detail": one.detail }));
-            body.insert("errors".into(), errors.collect());
-        }
         body.into()
+    }
+}
+
+/// The most mistakes that a sentence tells.
+const TOLD: usize = 10;
+
+/// Mistakes as one sentence: a member of their own would be more than strict clients read.
+pub fn told(errors: &[FieldError]) -> String {
+    let mut told: Vec<String> =
+        errors.iter().take(TOLD).map(|one| format!("{} {}", one.pointer, one.detail)).collect();
+    if errors.len() > TOLD {
+        told.push(format!("and {} more", errors.len() - TOLD));
+    }
+    told.join("; ")
+}
+
+/// The member of a problem that holds the word.
+const WORD: &str = "scimType";
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let kind = ProblemKind::ALL.into_iter().find(|kind| kind.facts().0 == refusal.status);
+        let mut problem = Self::new(kind.unwrap_or(ProblemKind::InvalidRequest), refusal.detail);
+        problem.errors = refusal.errors.into();
+        match refusal.scim_type {
+            Some(scim_type) => problem.with_member(WORD, scim_type.name()),
+            None => problem,
+        }
     }
 }
 
 impl From<&Problem> for Refusal {
     fn from(problem: &Problem) -> Self {
-        let scim_type = match problem.kind {
+        let word = problem.members.iter().find(|(name, _)| *name == WORD);
+        let named = word.and_then(|(_, word)| ScimType::ALL.into_iter().find(|known| known.name() == word));
+        let scim_type = named.or(match problem.kind {
             ProblemKind::InvalidRequest => Some(ScimType::InvalidValue),
-            ProblemKind::Conflict => Some(ScimType::Uniqueness),
+            // other conflicts are of the state, and name no value
+            ProblemKind::Conflict
+                if problem.errors.as_slice().iter().any(|error| !error.pointer.is_empty()) =>
+            {
+                Some(ScimType::Uniqueness)
+            }
             _ => None,
-        };
+        });
         let (status, ..) = problem.kind.facts();
         let errors = problem.errors.as_slice().to_vec();
         Self { status, scim_type, detail: problem.detail.clone(), errors }
     }
-}
-
-/// Where a list is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
-    /// By position: where the page begins, from 1, and how many there are in all.
-    Index {
-        /// Where the page begins.
-        start: u64,
-        /// How many there are in all.
-        total: u64,
-    },
-    /// By cursor: where the next page begins, if there is one.
-    Cursor(Option<String>),
-}
-
-/// The body of a list.
-pub fn list_response(page: &Page, resources: Vec<Resource>) -> Value {
-    let mut body = Map::new();
-    body.insert("schemas".into(), json!([LIST]));
-    body.insert("itemsPerPage".into(), resources.len().into());
-    match page {
-        Page::Index { start, total } => {
-            body.insert("startIndex".into(), (*start).into());
-            body.insert("totalResults".into(), (*total).into());
-        }
-        Page::Cursor(Some(next)) => {
-            body.insert("nextCursor".into(), next.as_str().into());
-        }
-        Page::Cursor(None) => {}
-    }
-    body.insert("Resources".into(), resources.into_iter().map(Value::Object).collect());
-    body.into()
 }
 
 #[cfg(test)]
@@ -150,7 +153,7 @@ mod tests {
     use chancery_resource::Problem;
     use serde_json::json;
 
-    use super::{Page, Refusal, ScimType, list_response};
+    use super::{Refusal, ScimType};
 
     #[test]
     fn an_error_has_its_status_as_text() {
@@ -165,23 +168,17 @@ mod tests {
     fn several_mistakes_are_all_told() {
         let errors = vec![FieldError::new("/a", "is wrong"), FieldError::new("/b", "is, too")];
         let body = Refusal::mistakes(errors).body();
-        assert_eq!(body["errors"][1], json!({ "pointer": "/b", "detail": "is, too" }));
+        assert_eq!(body["detail"], "/a is wrong; /b is, too");
         assert_eq!(body["scimType"], "invalidValue");
     }
 
     #[test]
     fn problems_keep_their_status() {
-        let taken = Refusal::from(&Problem::conflict("taken"));
-        assert_eq!((taken.status, taken.scim_type), (409, Some(ScimType::Uniqueness)));
+        let held = Refusal::from(&Problem::conflict("held"));
+        assert_eq!((held.status, held.scim_type), (409, None));
+        let taken = Refusal::wrong(ScimType::Uniqueness, "taken");
+        assert_eq!(Refusal::from(&Problem::from(taken.clone())), taken);
         let unknown = Refusal::from(&Problem::not_found("user"));
         assert_eq!((unknown.status, unknown.scim_type), (404, None));
-    }
-
-    #[test]
-    fn pages_by_cursor_have_no_total() {
-        let body = list_response(&Page::Cursor(Some("x".into())), Vec::new());
-        assert_eq!((body.get("totalResults"), &body["nextCursor"]), (None, &json!("x")));
-        let body = list_response(&Page::Index { start: 1, total: 7 }, Vec::new());
-        assert_eq!((&body["totalResults"], body.get("nextCursor")), (&json!(7), None));
     }
 }

@@ -154,7 +154,8 @@ impl Reader {
                     self.wrong(at, "must not contain a NUL character");
                 }
                 let is_none = text.is_empty() && attribute.quirk == Some(Quirk::TextIsValue);
-                (!is_none).then(|| text.as_str().into())
+                let is_tag = attribute.quirk == Some(Quirk::Language);
+                (!is_none).then(|| if is_tag { text.replace('_', "-").into() } else { text.as_str().into() })
             }
             (kind, other) => {
                 self.wrong(at, format!("must be {}, not {}", word(kind), other.word()));

@@ -54,13 +54,8 @@ fn value(attribute: &Attribute, home: Home, kept: &Kept<'_>) -> Option<Value> {
         Place::Joined => joined(home, kept),
         Place::One { field, of_type, others } => {
             let one = (kept.field)(field);
-            let mut elements = Vec::new();
-            if !one.is_null() {
-                elements.push(json!({ "value": one, "type": of_type, "primary": true }));
-            }
-            if others && let Some(Value::Array(rest)) = kept.extra.get(attribute.name) {
-                elements.extend(rest.iter().cloned());
-            }
+            let beside = if others { kept.extra.get(attribute.name) } else { None };
+            let elements = elements(one, beside, of_type);
             if elements.is_empty() { Value::Null } else { elements.into() }
         }
         Place::Within => {
@@ -73,6 +68,26 @@ fn value(attribute: &Attribute, home: Home, kept: &Kept<'_>) -> Option<Value> {
         Place::Nowhere | Place::Ignored | Place::Sets { .. } | Place::Secret => Value::Null,
     };
     (!value.is_null()).then_some(value)
+}
+
+/// The elements of an attribute of which one is a field: among those kept beside it the one without a value, else the
+/// first.
+fn elements(one: Value, beside: Option<&Value>, of_type: &str) -> Vec<Value> {
+    let mut elements = beside.and_then(Value::as_array).cloned().unwrap_or_default();
+    let own = elements.iter().position(|element| element.get("value").is_none());
+    match (own, one) {
+        (Some(at), Value::Null) => {
+            elements.remove(at);
+        }
+        (Some(at), one) => {
+            if let Some(parts) = elements.get_mut(at).and_then(Value::as_object_mut) {
+                parts.insert("value".into(), one);
+            }
+        }
+        (None, Value::Null) => {}
+        (None, one) => elements.insert(0, json!({ "value": one, "type": of_type, "primary": true })),
+    }
+    elements
 }
 
 /// First, middle and last name.
@@ -134,10 +149,12 @@ mod tests {
         assert_eq!(fields.fields["nickname"], Value::Null);
         assert_eq!(fields.entries["manager"], "9");
         assert_eq!(fields.secrets["password"], "secret");
-        assert_eq!(fields.extra["emails"], json!([{ "value": "home@example.com", "type": "home" }]));
+        // the field's own keeps its place and its type among the others
+        let kept = json!([{ "value": "home@example.com", "type": "home" }, { "type": "work" }]);
+        assert_eq!(fields.extra["emails"], kept);
         let shown = shown(Home::Store, &fields);
         assert_eq!(shown["name"]["formatted"], "Ada King Lovelace");
-        assert_eq!(shown["emails"][0], json!({ "value": "a@example.com", "type": "work", "primary": true }));
+        assert_eq!(shown["emails"], whole()["emails"]);
         assert_eq!(shown["meta"]["location"], "https://example.com/scim/Users/7");
         assert_eq!(shown["meta"]["version"], "W/\"3\"");
         assert_eq!(shown["schemas"], json!([USER.core.urn, ENTERPRISE]));

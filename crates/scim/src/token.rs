@@ -1,5 +1,12 @@
 //! Tokens for SCIM: a prefix and a checksum, by which scanners of leaked secrets know them.
 
+use chancery_resource::MasterKey;
+
+/// The keyed digest by which a token is kept.
+pub fn digest_of(master: &MasterKey, token: &str) -> Vec<u8> {
+    master.digest("scim-token", token.as_bytes())
+}
+
 /// How a token begins.
 const PREFIX: &str = "chscim_";
 

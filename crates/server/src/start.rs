@@ -302,6 +302,7 @@ async fn assemble(
     app.access_log = config.access_log;
     app.trusted_proxies = config.trusted_proxies.clone();
     app.console = has_console.then_some(chancery_console::answer as Pages);
+    app.scim = Some(chancery_provisioning::answer as Pages);
     app.console_lifetimes = config.console_lifetimes;
     app.sign_in = SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr };
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);

@@ -51,6 +51,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (45, include_str!("../../../migrations/0045_console_oneself.sql")),
     (46, include_str!("../../../migrations/0046_client_credential_use.sql")),
     (47, include_str!("../../../migrations/0047_removed_password.sql")),
+    (48, include_str!("../../../migrations/0048_scim.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -118,6 +118,12 @@ state_tables! {
     RevokedToken = "revoked_token",
     /// Authenticators that people enrolled.
     SecondFactor = "second_factor",
+    /// The SCIM tokens of identity provider instances.
+    ScimInstanceToken = "scim_instance_token",
+    /// Users whom SCIM tokens deactivated or deleted of late.
+    ScimRemoval = "scim_removal",
+    /// When SCIM tokens were last used.
+    ScimTokenUse = "scim_token_use",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
     /// Until when what people proved in sign-ins under way counts no longer.

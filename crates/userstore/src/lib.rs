@@ -9,6 +9,7 @@ pub mod group;
 pub mod group_metadata;
 pub mod passkey;
 pub mod password;
+pub mod scim_token;
 pub mod security_contact;
 pub mod synchronize;
 pub mod user;
@@ -57,5 +58,7 @@ pub static SERVICE: Service = Service {
         event::OPERATIONS,
         &event_subscription::OPERATIONS,
         &event_subscription::MORE,
+        &scim_token::OPERATIONS,
+        scim_token::MORE,
     ],
 };

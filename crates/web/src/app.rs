@@ -103,6 +103,8 @@ pub struct App {
     pub console_lifetimes: ConsoleLifetimes,
     /// What answers below `/console`; none where there is no console.
     pub console: Option<Pages>,
+    /// What answers directories (SCIM).
+    pub scim: Option<Pages>,
     /// The networks of proxies that say whom they speak for.
     pub trusted_proxies: Networks,
     /// The headers of deprecated operations.
@@ -137,7 +139,7 @@ pub struct App {
     pub(crate) documents: Vec<Document>,
 }
 
-/// What answers requests for pages. `Box` keeps the future of other requests small.
+/// What answers requests for pages, or those of directories. `Box` keeps the future of other requests small.
 pub type Pages =
     for<'a> fn(
         &'a App,
@@ -218,6 +220,7 @@ impl App {
             sign_in: SIGN_IN,
             console_lifetimes: ConsoleLifetimes { idle: 30 * 60_000, longest: 10 * 3_600_000 },
             console: None,
+            scim: None,
             trusted_proxies: Networks::default(),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
             access_log: AccessLog::Off,
@@ -334,7 +337,7 @@ impl App {
 
     /// Logs what an operator must know; a client's errors are answered, not logged. Unavailability is logged
     /// once a second: under load each request would write a line.
-    fn log_problem(&self, problem: &Problem, parts: &Parts) {
+    pub fn log_problem(&self, problem: &Problem, parts: &Parts) {
         let cause = problem.cause.as_ref().map(ToString::to_string);
         let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
         let detail = &problem.detail;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery_auth::{AccessDenied, Audience, Caller, RightsLookup, SecurityContext, decide};
 use chancery_record::Timestamp;
-use chancery_resource::{Permit, Problem, ProblemKind, Scope};
+use chancery_resource::{Permit, Problem, ProblemKind, Provisioner, Scope};
 use chancery_signin::is_at_least;
 use chancery_store::{Class, Tx};
 use http::request::Parts;
@@ -20,9 +20,13 @@ use crate::{
 /// A granted request, and the epoch that its rights were read at.
 #[derive(Clone, Debug)]
 pub struct Authorization {
+    /// The epoch.
     pub epoch: i64,
     /// The caller; `None` where no token is needed or given.
     pub caller: Option<Arc<Caller>>,
+    /// The directory that calls, where one does.
+    pub provisioner: Option<Arc<Provisioner>>,
+    /// What is reached.
     pub scope: Scope,
 }
 
@@ -65,14 +69,19 @@ pub enum Rights {
     Current(Arc<Authority>),
     /// Rights of a session of the console, which each transaction reads.
     Session(Arc<SessionAuthority>),
+    /// Rights of a directory's token that the transaction reads itself, because the cached ones are stale.
+    Asked(Ask),
 }
+
+/// Reads what a directory's token is granted, within a transaction.
+pub type Ask = Arc<dyn Fn(&mut Tx<'_>) -> Result<Authorization, Problem> + Send + Sync>;
 
 impl Rights {
     /// The epoch that the transaction must find.
     pub const fn epoch(&self) -> Option<i64> {
         match self {
             Self::Cached(epoch) => Some(*epoch),
-            Self::Current(_) | Self::Session(_) => None,
+            Self::Current(_) | Self::Session(_) | Self::Asked(_) => None,
         }
     }
 
@@ -85,6 +94,11 @@ impl Rights {
             Self::Cached(_) => Ok(None),
             Self::Current(authority) => authority.decide(tx).map(Some),
             Self::Session(authority) => authority.decide(tx).map(Some),
+            Self::Asked(ask) => {
+                let allowed = ask(tx)?;
+                tx.expect_epoch(allowed.epoch)?;
+                Ok(Some(allowed))
+            }
         }
     }
 }
@@ -231,7 +245,7 @@ impl Requirement {
             return Err(guard::asking_for(nonce));
         }
         let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(refuse)?;
-        Ok(Authorization { epoch: context.epoch, caller: Some(caller), scope })
+        Ok(Authorization { epoch: context.epoch, caller: Some(caller), provisioner: None, scope })
     }
 }
 
@@ -239,7 +253,8 @@ impl Requirement {
 fn enter(context: SecurityContext) -> Result<Authorization, Problem> {
     let store = context.store.filter(|store| store.is_active);
     let store = store.ok_or_else(|| Problem::not_found("user store"))?;
-    Ok(Authorization { epoch: context.epoch, caller: None, scope: Scope::Store(store.scope.clone()) })
+    let scope = Scope::Store(store.scope.clone());
+    Ok(Authorization { epoch: context.epoch, caller: None, provisioner: None, scope })
 }
 
 pub fn refuse(refused: AccessDenied) -> Problem {

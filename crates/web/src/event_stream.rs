@@ -149,6 +149,7 @@ impl Stream {
         let authorized = AuthorizedRequest {
             app: &self.app,
             parts: &self.reader.parts,
+            renewed: None,
             requirement: Some(self.requirement.clone()),
             store: self.reader.store.clone(),
             caller,

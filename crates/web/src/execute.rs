@@ -100,7 +100,7 @@ pub async fn execute(
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
     let requirement = Some(requirement);
-    let authorized = AuthorizedRequest { app, parts, requirement, store, caller, now };
+    let authorized = AuthorizedRequest { app, parts, requirement, renewed: None, store, caller, now };
     let mut rights = Rights::Cached(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
@@ -146,11 +146,14 @@ pub async fn carry_out(
 ) -> Result<Response<AnswerBody>, Problem> {
     let app = authorized.app;
     let caller = allowed.caller.as_ref();
-    let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
+    let token = allowed.provisioner.as_ref().and_then(|provisioner| provisioner.token);
+    let actor = caller.map(|caller| caller.id).or(token);
+    let acting = caller.and_then(|caller| caller.acting());
     let scope = allowed.scope.clone().to_be_changed(request.op.writes());
     // receiving a body takes time: decisions use the time after it
     let mut context = Context::new(&app.context, scope, now(), actor, acting);
     context.is_person = caller.is_some_and(|caller| caller.is_person);
+    context.provisioner.clone_from(&allowed.provisioner);
     context.trace = Some(TraceId::of(authorized.parts).number());
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
@@ -164,8 +167,10 @@ pub async fn carry_out(
 pub struct AuthorizedRequest<'a> {
     pub app: &'a App,
     pub parts: &'a Parts,
-    /// What its token must satisfy; none where a session of the console calls.
+    /// What its token must satisfy; none where a session of the console or a directory's token calls.
     pub requirement: Option<Requirement>,
+    /// The rights that take the place of stale ones, where a directory's token calls.
+    pub renewed: Option<Rights>,
     pub store: Option<String>,
     /// The client app that calls, and its subscription.
     pub caller: Option<(Uuid, Uuid)>,
@@ -180,7 +185,7 @@ impl AuthorizedRequest<'_> {
                 self.app.renew_rights(self.parts, requirement, self.store.as_deref(), over).await
             }
             // a session's rights are read in each transaction
-            None => Ok(over.clone()),
+            None => Ok(self.renewed.as_ref().unwrap_or(over).clone()),
         }
     }
 
@@ -335,6 +340,9 @@ impl Running<'_> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(allowed) = rights.authorize(tx)? {
                 call.context.scope = allowed.scope.to_be_changed(call.request.op.writes());
+                if allowed.provisioner.is_some() {
+                    call.context.provisioner = allowed.provisioner;
+                }
             }
             let mut answer = operation(&mut call, tx)?;
             call.answer.finish();

@@ -131,6 +131,7 @@ impl App {
             app: self,
             parts,
             requirement: None,
+            renewed: None,
             store,
             caller: Some((caller.id, caller.subscription)),
             now,

@@ -67,6 +67,10 @@ pub enum SystemRoute {
     Console,
     /// Any other page of the console.
     ConsolePage,
+    /// What directories provision by SCIM: an identity provider instance.
+    Scim,
+    /// The same, below it.
+    ScimPath,
     /// The page that shows the documentation.
     Documentation,
     /// The OpenAPI document of a service.
@@ -100,7 +104,7 @@ static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -120,6 +124,8 @@ impl SystemRoute {
         Self::SignInPage,
         Self::Console,
         Self::ConsolePage,
+        Self::Scim,
+        Self::ScimPath,
         Self::Documentation,
         Self::Document,
         Self::ProblemPage,
@@ -148,6 +154,8 @@ impl SystemRoute {
             Self::SignInPage => "/signin/{step}",
             Self::Console => "/console",
             Self::ConsolePage => "/console/{*page}",
+            Self::Scim => "/api/scim/v2/{idpInstance}",
+            Self::ScimPath => "/api/scim/v2/{idpInstance}/{*path}",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
             Self::ProblemPage => "/problems/{kind}",
@@ -190,6 +198,10 @@ impl SystemRoute {
     ) -> Result<Response<AnswerBody>, Problem> {
         if self.is_open_to_scripts() && parts.method == Method::OPTIONS {
             return Ok(preflight());
+        }
+        if matches!(self, Self::Scim | Self::ScimPath) {
+            let none = || Problem::not_found("directory's interface (SCIM) at this server");
+            return app.scim.ok_or_else(none)?(app, parts, body, now).await;
         }
         let (allowed, named) = match self {
             Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
@@ -257,7 +269,9 @@ impl SystemRoute {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
-            Self::Documentation | Self::Console | Self::ConsolePage => page(parts),
+            Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {
+                page(parts)
+            }
             Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
             Self::EventSchema => event_schema(app, parameter)?,
@@ -303,6 +317,8 @@ impl SystemRoute {
                 | Self::SignInPage
                 | Self::Console
                 | Self::ConsolePage
+                | Self::Scim
+                | Self::ScimPath
         )
     }
 

@@ -53,7 +53,7 @@ impl Visitor {
 
     pub(crate) fn judge(&self, permit: Permit) -> Result<Authorization, AccessDenied> {
         let scope = decide(permit, &self.caller, self.store.as_deref())?;
-        Ok(Authorization { epoch: 0, caller: Some(Arc::clone(&self.caller)), scope })
+        Ok(Authorization { epoch: 0, caller: Some(Arc::clone(&self.caller)), provisioner: None, scope })
     }
 }
 
@@ -100,7 +100,12 @@ impl SessionRights {
     /// Decides whether an operation with this permit may run.
     pub fn decide(&self, permit: Permit) -> Result<Authorization, Problem> {
         let scope = decide(permit, &self.caller, self.store.as_deref()).map_err(refuse)?;
-        Ok(Authorization { epoch: self.epoch, caller: Some(Arc::clone(&self.caller)), scope })
+        Ok(Authorization {
+            epoch: self.epoch,
+            caller: Some(Arc::clone(&self.caller)),
+            provisioner: None,
+            scope,
+        })
     }
 }
 

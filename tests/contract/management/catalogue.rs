@@ -8,7 +8,7 @@ use crate::{each, id, list::encode};
 
 const OPEN_ID_CONNECT: &str = "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), \
     CallbackPath, RequestResources, AdditionalScopes, ScimEnabled (false), ScimToken S, ScimTokenId, \
-    ScimUniqueIdentifierValues";
+    ScimUniqueIdentifierValues, ScimDeleteCascades (false), ScimRateLimit (100), ScimMassChangeLimit (500)";
 const ADFS: &str =
     "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";
 const OTHERS: &str = "ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use super::{BASE, one, related, type_id};
 use crate::{each, id, pointers};
 
-async fn make(world: &World, name: &str, kind: &str) -> Value {
+pub async fn make(world: &World, name: &str, kind: &str) -> Value {
     let kind = type_id(world, kind).await;
     world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind })).await
 }
 
-async fn set_option(world: &World, instance: &Value, name: &str, value: &str) {
+pub async fn set_option(world: &World, instance: &Value, name: &str, value: &str) {
     let option = option(world, instance, name).await;
     let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
     world.admin.patch(&one("Option", &option), body).await.expect(202);
 }
 
-async fn option(world: &World, instance: &Value, name: &str) -> Value {
+pub async fn option(world: &World, instance: &Value, name: &str) -> Value {
     let filter =
         format!("applyToIdpInstanceId%20eq%20%22{}%22%20and%20name%20eq%20%22{name}%22", id(instance));
     world.all(&format!("Option?filter={filter}")).await[0].clone()
@@ -28,7 +28,7 @@ on_both_engines! {
     async fn a_user_store_works_at_once(world: World) {
         let made = make(&world, "Staff", "UserStore").await;
         assert_eq!((&made["idpFactoryType"], &made["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
-        assert_eq!(made["options"].as_array().unwrap().len(), 49);
+        assert_eq!(made["options"].as_array().unwrap().len(), 52);
         let users = "/api/userstore/v2/staff/administration/User";
         let ada = world.admin.post(users, json!({ "loginName": "ada" })).await.is(201).json();
         assert_eq!(ada["instanceId"], made["id"]);

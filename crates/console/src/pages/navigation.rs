@@ -52,6 +52,7 @@ const GROUPS: [Group; 6] = [
         "system",
         &[
             ("Option", false, "sliders-horizontal"),
+            ("ScimToken", true, "key-round"),
             ("EventSubscription", true, "globe"),
             ("EventSubscription", false, "globe"),
         ],

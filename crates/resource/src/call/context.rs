@@ -12,6 +12,30 @@ use uuid::Uuid;
 use super::random::random;
 use crate::{AppContext, Postcondition, Scope, seal::sealed::Persons};
 
+/// A directory that provisions users and groups by SCIM, and what it reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provisioner {
+    /// The token that it shows; none where a client app acts by its own rights.
+    pub token: Option<Uuid>,
+    /// The first token of its line, whose everything is that it makes.
+    pub owner: Option<Uuid>,
+    /// Whether it reaches what others made, too.
+    pub reaches_all: bool,
+    /// Whether e-mail addresses that it writes count as confirmed.
+    pub confirms_email: bool,
+    /// How many users it may deactivate or delete within an hour.
+    pub mass_limit: i64,
+    /// Whether a deletion takes with it what refers to the person.
+    pub deletes_cascade: bool,
+}
+
+impl Provisioner {
+    /// Whose users and groups alone it reaches; `None`: everybody's.
+    pub fn only(&self) -> Option<Uuid> {
+        self.owner.filter(|_| !self.reaches_all)
+    }
+}
+
 /// Who acts, where and when. Jobs of the server have a context, too, but no request.
 pub struct Context {
     /// What the actor's rights cover.
@@ -22,6 +46,8 @@ pub struct Context {
     pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
     pub acting: Option<Uuid>,
+    /// The directory that acts, where one does.
+    pub provisioner: Option<Arc<Provisioner>>,
     /// The trace id of the request (W3C Trace Context), which its events name.
     pub trace: Option<u128>,
     /// The current time, the same for the whole operation.
@@ -45,7 +71,8 @@ impl Context {
     ) -> Self {
         let (persons, postconditions) = (RefCell::default(), RefCell::default());
         let app = Arc::clone(app);
-        Self { scope, actor, is_person: false, acting, trace: None, now, persons, postconditions, app }
+        let (provisioner, trace) = (None, None);
+        Self { scope, actor, is_person: false, acting, provisioner, trace, now, persons, postconditions, app }
     }
 
     /// The context of the server acting by itself.

@@ -6,6 +6,7 @@ use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_id, parse
 use crate::{
     Expression, Operator, Problem, Relation, Scope, Shape, Sql,
     read::filter::{Literal, problem_at},
+    read::last_change::{add_last_change, is_last_change},
 };
 
 /// Adds the condition of a filter on rows of `shape`, whose table has this alias.
@@ -57,6 +58,9 @@ pub fn add_filter(
                     Err(problem_at(*column, &detail))
                 }
                 (None, Some(_)) => Err(problem_at(*column, &format!("{attribute} has no parts"))),
+                (None, None) if is_last_change(shape, attribute) => {
+                    add_last_change(sql, alias, (*operator, value, *column), negate)
+                }
                 (None, None) => {
                     let field = find_field(shape, attribute, *column)?;
                     add_comparison(sql, field, scope, alias, *operator, value, *column, negate)

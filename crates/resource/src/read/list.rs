@@ -51,11 +51,11 @@ pub fn list_of<R: Record, T: FieldType>(
 }
 
 /// One list being read.
-struct Reading<'a> {
-    shape: &'static Shape,
-    page: Page,
-    owner: Option<OwnerRow>,
-    condition: &'a dyn Fn(&mut Sql),
+pub struct Reading<'a> {
+    pub shape: &'static Shape,
+    pub page: Page,
+    pub owner: Option<OwnerRow>,
+    pub condition: &'a dyn Fn(&mut Sql),
 }
 
 fn list_rows(
@@ -153,18 +153,18 @@ const FEW: usize = 5_000;
 
 /// The parts of a sorted list: the rows with a value of the sort attribute, then those without.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub enum Part {
     WithValue,
     WithoutValue,
 }
 
 impl Reading<'_> {
-    fn first_part(&self) -> Part {
+    pub fn first_part(&self) -> Part {
         let without = |from: &Position| self.page.sort.is_some() && from.sort.is_null();
         if self.page.from.as_ref().is_some_and(without) { Part::WithoutValue } else { Part::WithValue }
     }
 
-    fn part_after(&self, part: Part) -> Option<Part> {
+    pub fn part_after(&self, part: Part) -> Option<Part> {
         let more = self.page.sort.is_some_and(|field| field.nullable) && part == Part::WithValue;
         more.then_some(Part::WithoutValue)
     }
@@ -233,7 +233,7 @@ impl Reading<'_> {
     }
 
     /// Whether few rows are linked to the given row.
-    fn are_few(&self, context: &Context, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<bool, Problem> {
+    pub fn are_few(&self, context: &Context, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<bool, Problem> {
         let mut sql = self.shape.begin(context, "SELECT count(*) FROM (SELECT s.rid FROM (");
         of_one.add(&mut sql, &context.scope)?;
         sql.add(&format!(") s LIMIT {}) n", FEW + 1));
@@ -242,7 +242,7 @@ impl Reading<'_> {
     }
 
     /// The numbers of a page of the rows that are linked to one given row, and the last one's position if others follow.
-    fn page_of_members(
+    pub fn page_of_members(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
@@ -295,7 +295,7 @@ impl Reading<'_> {
         Ok(rows)
     }
 
-    fn total(&self, context: &Context, tx: &mut Tx<'_>) -> Result<i64, Problem> {
+    pub fn total(&self, context: &Context, tx: &mut Tx<'_>) -> Result<i64, Problem> {
         let mut sql =
             self.shape.begin(context, &format!("SELECT count(*) FROM {} t WHERE ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
@@ -305,7 +305,7 @@ impl Reading<'_> {
     }
 
     /// The statement for the rows of a part after a position.
-    fn statement(
+    pub fn statement(
         &self,
         context: &Context,
         part: Part,

@@ -25,7 +25,7 @@ pub struct Page {
     pub include_total: bool,
     /// Whether only rows in quarantine are listed.
     pub quarantined: bool,
-    context: Vec<u8>,
+    pub(super) context: Vec<u8>,
 }
 
 /// The position of the last listed item.
@@ -133,7 +133,7 @@ fn read_count(text: &str) -> Result<usize, Problem> {
 }
 
 /// The field that a list is sorted by, by its name.
-fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
+pub fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
     let field = find_field(shape, name, 1).map_err(|_| {
         Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
     })?;

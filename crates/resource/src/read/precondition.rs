@@ -41,6 +41,7 @@ impl Preconditions {
         }
         // by weak comparison
         let known = self.if_none_match.as_ref().is_some_and(|known| {
+            let tag = tag.trim_start_matches("W/");
             known.split(',').map(uncoded).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
         });
         Ok(if known { 304 } else { 200 })

@@ -165,6 +165,9 @@ pub static CATALOGUE: &[Entry] = &[
     store("TemporaryAccessPassOneTimeUse", "true", Form::Flag),
     store("TemporaryAccessPassLength", "12", Form::Number(8, 64)),
     entry(Owner::UserStore, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY)),
+    store("ScimCreateRestores", "true", Form::Flag),
+    store("ScimRateLimit", "100", Form::Number(1, 100_000)),
+    store("ScimMassChangeLimit", "500", COUNT),
 
     mandatory(Owner::OpenIdConnect, "Authority"),
     mandatory(Owner::OpenIdConnect, "ClientId"),
@@ -176,6 +179,9 @@ pub static CATALOGUE: &[Entry] = &[
     secret(entry(Owner::OpenIdConnect, "ScimToken", "", Form::Text)),
     entry(Owner::OpenIdConnect, "ScimTokenId", "", Form::Text),
     entry(Owner::OpenIdConnect, "ScimUniqueIdentifierValues", "", Form::Text),
+    entry(Owner::OpenIdConnect, "ScimDeleteCascades", "false", Form::Flag),
+    entry(Owner::OpenIdConnect, "ScimRateLimit", "100", Form::Number(1, 100_000)),
+    entry(Owner::OpenIdConnect, "ScimMassChangeLimit", "500", COUNT),
 
     mandatory(Owner::AdfsOAuth, "Authority"),
     mandatory(Owner::AdfsOAuth, "ClientId"),

@@ -64,6 +64,38 @@ pub fn link(
     apply(context, tx, shape, &all, std::iter::once(written))
 }
 
+/// Adds links to a row's set, and removes others, as one change; whether there was anything to change. Ids that name
+/// nothing within the scope, links that are there already, and those that are not there to be removed are left out.
+///
+/// # Errors
+/// A new link that the set does not take; the store's.
+pub fn relink(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (shape, name): (&Shape, &str),
+    owner: &StoredRow,
+    (added, removed): (&[Uuid], &[Uuid]),
+) -> Result<bool, Problem> {
+    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
+    let named: Vec<Uuid> = added.iter().chain(removed).copied().collect();
+    let known = visible_to(&context.scope, context, tx, relation.target, &named)?;
+    let links = |ids: &[Uuid]| -> Vec<Link> {
+        ids.iter().filter_map(|id| known.get(id).map(|rid| (*id, *rid))).collect()
+    };
+    let (mut added, mut removed) = (links(added), links(removed));
+    let linked = linked_of(tx, relation, owner.rid, &added)?;
+    added.retain(|(_, rid)| !linked.contains(rid));
+    let linked = linked_of(tx, relation, owner.rid, &removed)?;
+    removed.retain(|(_, rid)| linked.contains(rid));
+    if added.is_empty() && removed.is_empty() {
+        return Ok(false);
+    }
+    let change = Change { relation, owner, at: String::new(), added, removed };
+    let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
+    apply(context, tx, shape, &[change], std::iter::once(written))?;
+    Ok(true)
+}
+
 /// A row, and the body that may list its sets.
 pub struct RelationBody<'a> {
     /// The row.

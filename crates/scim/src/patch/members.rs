@@ -7,7 +7,7 @@ use chancery_resource::{Expression, Literal, Operator};
 use serde_json::Value;
 
 use super::Verb;
-use crate::{Home, Refusal, ScimType, name::Target, read::Reader};
+use crate::{Home, Refusal, Resource, ScimType, name::Target, read::Reader};
 
 /// Members by their ids, each with its type where the client said it.
 type Named = BTreeMap<String, Option<String>>;
@@ -95,6 +95,12 @@ fn named(home: Home, target: &Target, sent: &Json, at: &str) -> Result<Named, Re
     let mut reader = Reader::new(home);
     let value = reader.value(target.attribute, sent, &format!("{at}/value"));
     Ok(named_in(&reader.finish(value)?.unwrap_or_default()))
+}
+
+/// The members that a whole group has, as a POST or a PUT tells it.
+pub fn members_of(group: &Resource) -> Members {
+    let added = group.get("members").map(named_in).unwrap_or_default();
+    Members { replaced: true, added, ..Members::default() }
 }
 
 /// The members in a value that was read: ids without regard to case, each with its type.

@@ -11,7 +11,10 @@ mod tests;
 use chancery_record::Json;
 use serde_json::Value;
 
-pub use self::{apply::Patched, members::Members};
+pub use self::{
+    apply::Patched,
+    members::{Members, members_of},
+};
 use crate::{
     Home, Place, Refusal, ResourceType, Schema, ScimType,
     name::{Target, read_path, split_urn},
@@ -122,7 +125,7 @@ impl Patch {
             return Err(Refusal::wrong(ScimType::InvalidValue, detail));
         };
         for (key, value) in attributes {
-            if within.is_none() && key.eq_ignore_ascii_case("schemas") {
+            if key.eq_ignore_ascii_case("schemas") {
                 continue;
             }
             match whole_schema(self.of, key) {

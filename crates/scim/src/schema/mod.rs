@@ -90,6 +90,8 @@ pub enum Quirk {
     Truth,
     /// Text is the part `value`; empty text is no value.
     TextIsValue,
+    /// A language tag whose subtags are parted by underscores, as in `en_GB`.
+    Language,
 }
 
 /// An attribute.
@@ -112,6 +114,8 @@ pub struct Attribute {
     pub unique: bool,
     /// When it is in an answer.
     pub returned: Returned,
+    /// Whether the schema says that clients are told it, though it is read where they send it.
+    pub told: bool,
     /// What is read for it beyond its type.
     pub quirk: Option<Quirk>,
     provider: Place,
@@ -248,6 +252,10 @@ impl Attribute {
         Self { unique: true, ..self }
     }
 
+    const fn told(self) -> Self {
+        Self { told: true, ..self }
+    }
+
     const fn returned(self, returned: Returned) -> Self {
         Self { returned, ..self }
     }
@@ -264,8 +272,9 @@ impl Attribute {
         self.at(place, place)
     }
 
+    /// At the provider it is ignored: a directory that maps it there, too, is not refused all that it sends.
     const fn at_store(self, place: Place) -> Self {
-        self.at(Place::Nowhere, place)
+        self.at(Place::Ignored, place)
     }
 }
 
@@ -278,6 +287,7 @@ const fn attribute(name: &'static str, about: &'static str, kind: Kind) -> Attri
         required: false,
         exact: false,
         unique: false,
+        told: false,
         returned: Returned::Default,
         quirk: None,
         provider: Place::Within,

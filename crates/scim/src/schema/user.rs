@@ -32,11 +32,11 @@ static CORE: Schema = Schema {
         text("userType", "How the person belongs to the organization.").at_store(Entry("userType")),
         text("preferredLanguage", "The language that the person likes to read.")
             .at_store(Entry("preferredLanguage")),
-        text("locale", "The locale.").at_store(Field("locale")),
+        text("locale", "The locale.").quirk(Quirk::Language).at_store(Field("locale")),
         text("timezone", "The time zone, as the IANA names it.").at_store(Field("zoneinfo")),
         truth("active", "Whether the person may sign in.")
             .quirk(Quirk::Truth)
-            .at(Field("active"), Field("isUserActive")),
+            .at(Field("isActive"), Field("isUserActive")),
         text("password", "The password; never shown.").exact().returned(Returned::Never).at_store(Secret),
         complex("emails", "E-mail addresses.", ELEMENT).many().at(
             One { field: "emailAddress", of_type: "work", others: false },
@@ -118,7 +118,10 @@ static ENTERPRISE: Schema = Schema {
     ],
 };
 
-const MANAGER: &[Attribute] = &[text("value", "The manager's id.")
-    .exact()
-    .quirk(Quirk::TextIsValue)
-    .at(Field("managerId"), Entry("manager"))];
+const MANAGER: &[Attribute] = &[
+    text("value", "The manager's id.")
+        .exact()
+        .quirk(Quirk::TextIsValue)
+        .at(Field("managerId"), Entry("manager")),
+    reference("$ref", "The manager's address.", &["User"]),
+];

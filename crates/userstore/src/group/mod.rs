@@ -2,11 +2,13 @@
 
 mod membership;
 
-use chancery_record::{KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
+use chancery_record::{HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
     Action as A, Custom, JsonForm, Method as M, Op, Permit::UserStore, Reach, Relation, RelationChange,
     Shape, Unique, delta,
 };
+
+use uuid::Uuid;
 
 use crate::{
     GroupId, InstanceId,
@@ -23,6 +25,10 @@ record! {
         id: GroupId = KEY,
         /// Its name, unique in the store without regard to case.
         name: Name = OPEN.folded(),
+        /// Whose SCIM tokens made the group: the first of their line.
+        scim_owner: Option<Uuid> = HIDDEN.audited(),
+        /// The group's id at the directory that provisions it.
+        external_unique_identifier: Option<Name> = HIDDEN.audited(),
         /// Changes with every write to the group's own fields.
         concurrency_token: Token = SHOWN,
     }
@@ -33,6 +39,11 @@ pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store
     .unique(&[
         Unique::new("user_group__store__id", &[Group::ID.field()]),
         Unique::new("user_group__store__name_key", &[Group::NAME.field()]),
+        Unique::new(
+            "user_group__store__external_unique_identifier__scim_owner",
+            &[Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()],
+        )
+        .reported_at(Group::EXTERNAL_UNIQUE_IDENTIFIER),
     ])
     .relations(&[
         Relation::new(

@@ -19,7 +19,7 @@ pub use chancery_mail::{MailState, mail_state};
 
 pub use attempt::{by_login, count_for_nobody, record_failure};
 pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
-pub use set::options;
+pub use set::{HashOutcome, making, options, put_new};
 pub use stored_hash::is_set;
 
 const PASSWORD: TextRule = TextRule {

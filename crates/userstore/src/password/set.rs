@@ -30,6 +30,9 @@ pub enum HashOutcome {
 
 impl HashOutcome {
     /// The hash as it is stored; otherwise the problem, at `member`.
+    ///
+    /// # Errors
+    /// There is no hash.
     pub fn hash(&self, member: &str) -> Result<&str, Problem> {
         match self {
             Self::Broken(broken) => Err(stored_hash::refuse_broken(member, broken)),
@@ -48,6 +51,9 @@ pub fn options(context: &Context) -> Result<Arc<Options>, Problem> {
 }
 
 /// The work of checking and hashing a user's new password; it takes as long as hashing does.
+///
+/// # Errors
+/// The store's.
 pub fn making(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -75,6 +81,24 @@ pub fn making(
             Err(error) => HashOutcome::Failed(error),
         }
     })
+}
+
+/// Sets a password whose hash was made: as a reset does, but for what the caller writes of the user besides.
+///
+/// # Errors
+/// The password breaks rules, told at `member`.
+pub fn put_new(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: &mut UserForUpdate,
+    made: &HashOutcome,
+    member: &str,
+) -> Result<(), Problem> {
+    let options = options(context)?;
+    stored_hash::put(context, tx, found, made.hash(member)?, &options)?;
+    stored_hash::finish(context, found, &options)?;
+    found.user.set_lockout(lockout::reset(found.user.lockout()));
+    Ok(())
 }
 
 pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -120,9 +144,6 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             making(&call.context, tx, &found, form.new_password.0)?,
         )));
     };
-    let options = options(&call.context)?;
-    stored_hash::put(&call.context, tx, &found, made.hash("newPassword")?, &options)?;
-    stored_hash::finish(&call.context, &mut found, &options)?;
-    found.user.set_lockout(lockout::reset(found.user.lockout()));
+    put_new(&call.context, tx, &mut found, &made, "newPassword")?;
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
 }

@@ -3,6 +3,7 @@
 mod attempt;
 mod explain;
 mod lock;
+mod renewal;
 mod rules;
 mod search;
 mod standing;
@@ -12,7 +13,7 @@ mod unique_email;
 use chancery_application::{EndOf, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
-    SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
+    SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
@@ -24,6 +25,7 @@ use uuid::Uuid;
 pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
 pub use explain::EXPLAIN_OPERATIONS;
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
+pub use renewal::renew;
 pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
@@ -104,6 +106,10 @@ record! {
         is_password_change_required: bool = SHOWN.or(FALSE),
         /// Since when the user waits to be deleted.
         quarantined_on: Option<Timestamp> = HIDDEN,
+        /// Whose SCIM tokens made the user: the first of their line.
+        scim_owner: Option<Uuid> = HIDDEN.audited(),
+        /// What a directory tells of the user beyond the fields.
+        scim_extra: Option<ScimExtra> = HIDDEN.audited(),
         /// Attempts to sign in since the last success, which the throttle slows.
         throttle_step: i64 = HIDDEN.or(DefaultValue::Int(0)),
         /// Until when attempts are refused by the throttle.
@@ -131,6 +137,11 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .unique(&[
         Unique::new("user_account__store__id", &[User::ID.field()]),
         Unique::new("user_account__store__login_name_key", &[User::LOGIN_NAME.field()]),
+        Unique::new(
+            "user_account__store__external_unique_identifier__scim_owner",
+            &[User::EXTERNAL_UNIQUE_IDENTIFIER.field(), User::SCIM_OWNER.field()],
+        )
+        .reported_at(User::EXTERNAL_UNIQUE_IDENTIFIER),
     ])
     .relations(&[Relation::new(
         "memberOfGroups",

@@ -1,0 +1,178 @@
+//! Directories as callers, by their SCIM tokens: those of a user store, and the one of an identity provider instance.
+
+use std::collections::HashMap;
+
+use chancery_record::{Timestamp, Value, list_of};
+use chancery_resource::settings::{Options, Owner};
+use chancery_resource::{MasterKey, Provisioner, Scope, open_secret};
+use chancery_scim::digest_of;
+use chancery_store::{EPOCH, Error, Row, Tx};
+use uuid::Uuid;
+
+use crate::rights::load_store_context;
+
+/// A token as it was found, whether it is good or not.
+#[derive(Clone, Debug)]
+pub struct ScimCaller {
+    /// The epoch at which it was read.
+    pub epoch: i64,
+    /// What it reaches.
+    pub provisioner: Provisioner,
+    /// The instance whose users and groups it provisions.
+    pub instance: Uuid,
+    /// The instance's name.
+    pub name: String,
+    /// What it may do: the names of rights.
+    pub rights: Vec<String>,
+    /// The networks that it is good in; all where there are none.
+    pub networks: Vec<String>,
+    /// When it ends, if it does.
+    pub expires_on: Option<Timestamp>,
+    /// Since when it writes no more, if it was stopped.
+    pub stopped_on: Option<Timestamp>,
+    /// The requests a second that it has.
+    pub rate: i64,
+    /// The user store, or the instance as a part of the configuration.
+    pub scope: Scope,
+}
+
+/// The caller whose token this is, if it is active and so is its instance.
+///
+/// # Errors
+/// Errors of the store.
+pub fn find_scim_token(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    token: &str,
+) -> Result<Option<ScimCaller>, Error> {
+    let digest = &digest_of(master, token);
+    // the epoch is read first, so that what follows is no older
+    let epoch = tx.one(EPOCH, &[], |row| row.int(0))?.unwrap_or(0);
+    match of_store(tx, digest)? {
+        Some(found) => in_store(tx, found, epoch),
+        None => of_instance(tx, master, digest, epoch),
+    }
+}
+
+/// The row of a store's token.
+struct StoreToken {
+    id: Uuid,
+    lineage: Uuid,
+    instance: Uuid,
+    rights: Vec<String>,
+    reaches_all: bool,
+    confirms_email: bool,
+    networks: Vec<String>,
+    expires_on: i64,
+    stopped_on: Option<Timestamp>,
+}
+
+fn of_store(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error> {
+    let text = "SELECT s.id, s.lineage, i.id, s.rights, s.reach, s.confirms_email, s.networks, s.expires_on, s.stopped_on \
+        FROM scim_token s JOIN idp_instance i ON i.rid = s.store WHERE s.digest = ?1 AND s.is_active = ?2";
+    tx.one(text, &[Value::Bytes(digest.to_vec()), Value::Bool(true)], |row| {
+        Ok(StoreToken {
+            id: row.id(0)?,
+            lineage: row.id(1)?,
+            instance: row.id(2)?,
+            rights: list(row, 3)?,
+            reaches_all: row.text(4)? == "All",
+            confirms_email: row.bool(5)?,
+            networks: list(row, 6)?,
+            expires_on: row.int(7)?,
+            stopped_on: time(row, 8)?,
+        })
+    })
+}
+
+fn list(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
+    list_of(row.text(column)?).ok_or_else(|| Error::Internal("a SCIM token cannot be read".into()))
+}
+
+fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Error> {
+    if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
+}
+
+fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
+    let store = load_store_context(tx, &found.instance.to_string())?.filter(|store| store.is_active);
+    Ok(store.map(|store| ScimCaller {
+        epoch,
+        provisioner: Provisioner {
+            token: Some(found.id),
+            owner: Some(found.lineage),
+            reaches_all: found.reaches_all,
+            confirms_email: found.confirms_email,
+            mass_limit: store.scope.options.number("ScimMassChangeLimit"),
+            deletes_cascade: false,
+        },
+        instance: found.instance,
+        name: store.scope.name.clone(),
+        rights: found.rights,
+        networks: found.networks,
+        expires_on: Some(Timestamp(found.expires_on)),
+        stopped_on: found.stopped_on,
+        rate: store.scope.options.number("ScimRateLimit"),
+        scope: Scope::Store(store.scope),
+    }))
+}
+
+fn of_instance(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    digest: &[u8],
+    epoch: i64,
+) -> Result<Option<ScimCaller>, Error> {
+    let text = "SELECT i.id, i.name, s.stopped_on FROM scim_instance_token s JOIN idp_instance i ON i.id = s.idp_instance_id \
+        WHERE s.digest = ?1 AND i.is_active = ?2 AND i.idp_type = 'OpenIdConnect'";
+    let found = tx.one(text, &[Value::Bytes(digest.to_vec()), Value::Bool(true)], |row| {
+        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?))
+    })?;
+    let Some((instance, name, stopped_on)) = found else { return Ok(None) };
+    let mut values = HashMap::new();
+    let mut shown = None;
+    let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
+        ('ScimEnabled', 'ScimToken', 'ScimTokenId', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
+    tx.query(text, &[Value::Id(instance)], |row| {
+        let (name, value) = (row.text(0)?, row.text(1)?);
+        if name == "ScimToken" {
+            shown = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
+        } else {
+            values.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(())
+    })?;
+    // a token whose option was emptied or set by hand is good no longer
+    let is_shown = shown.is_some_and(|shown| digest_of(master, &shown) == digest);
+    let options = Options::new(Owner::OpenIdConnect, values);
+    if !options.flag("ScimEnabled") || !is_shown {
+        return Ok(None);
+    }
+    let token = Uuid::try_parse(options.text("ScimTokenId")).unwrap_or(instance);
+    let nobody = Vec::new;
+    Ok(Some(ScimCaller {
+        epoch,
+        provisioner: Provisioner {
+            token: Some(token),
+            owner: Some(instance),
+            reaches_all: false,
+            confirms_email: false,
+            mass_limit: options.number("ScimMassChangeLimit"),
+            deletes_cascade: options.flag("ScimDeleteCascades"),
+        },
+        instance,
+        name,
+        rights: ["Read", "WriteUsers", "WriteGroups", "Delete"].map(str::to_owned).to_vec(),
+        networks: Vec::new(),
+        expires_on: None,
+        stopped_on,
+        rate: options.number("ScimRateLimit"),
+        scope: Scope::Parts {
+            customers: nobody(),
+            subscriptions: nobody(),
+            tenants: nobody(),
+            instances: vec![instance],
+            assigned: nobody(),
+            writes: false,
+        },
+    }))
+}

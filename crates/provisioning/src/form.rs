@@ -1,0 +1,263 @@
+//! The forms in which directories see users and groups: the resources of version 2 with other members, and the operations
+//! on them. Rules, audit entries, events and quarantine are the resources'.
+
+use std::sync::LazyLock;
+
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
+use chancery_record::{Access, Field};
+use chancery_resource::{
+    Action, Body, Call, Custom, JsonForm, Method, Op, Permit, Purpose, Relation, Reply, Run, Shape,
+};
+use chancery_scim::{GROUP, Home, ResourceType, USER};
+use chancery_userstore::{
+    group::{GROUP as STORE_GROUP, Group},
+    user::{USER as STORE_USER, User},
+    user_profile::USER_PROFILE,
+};
+use serde_json::json;
+
+use crate::{groups, list, users};
+
+/// A type of resources at a home.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// The type.
+    pub of: &'static ResourceType,
+    /// The home.
+    pub home: Home,
+    /// The rows.
+    pub shape: &'static Shape,
+}
+
+/// The operations on a type of resources at a home.
+pub struct Operations {
+    pub form: Form,
+    pub list: Op,
+    pub read: Op,
+    pub create: Op,
+    pub replace: Op,
+    pub patch: Op,
+    pub delete: Op,
+}
+
+/// The user store's home.
+pub static STORE: LazyLock<[Operations; 2]> = LazyLock::new(|| {
+    [
+        operations(Form { of: &USER, home: Home::Store, shape: &STORE_USERS }, &USERS),
+        operations(Form { of: &GROUP, home: Home::Store, shape: &STORE_GROUPS }, &GROUPS),
+    ]
+});
+
+/// The home of an identity provider instance.
+pub static PROVIDER: LazyLock<[Operations; 2]> = LazyLock::new(|| {
+    [
+        operations(Form { of: &USER, home: Home::Provider, shape: &PERSONS }, &USERS),
+        operations(Form { of: &GROUP, home: Home::Provider, shape: &PLATFORM_GROUPS }, &GROUPS),
+    ]
+});
+
+/// The forms of all resources that are provisioned.
+pub fn shapes() -> impl Iterator<Item = &'static Shape> {
+    STORE.iter().chain(PROVIDER.iter()).map(|all| all.form.shape)
+}
+
+impl Operations {
+    /// Those of a home, users first.
+    pub fn at(home: Home) -> &'static [Self; 2] {
+        match home {
+            Home::Store => &STORE,
+            Home::Provider => &PROVIDER,
+        }
+    }
+}
+
+impl Form {
+    /// What the operation of a call is about.
+    pub fn of(call: &Call) -> Self {
+        Self::of_shape(call.request.op.shape)
+    }
+
+    /// What a form's rows are.
+    pub fn of_shape(shape: &'static Shape) -> Self {
+        let is = |other: &Shape| shape.table == other.table;
+        let home = if is(&STORE_USER) || is(&STORE_GROUP) { Home::Store } else { Home::Provider };
+        let of = if is(&STORE_USER) || is(&APPLICATION_USER) { &USER } else { &GROUP };
+        Self { of, home, shape }
+    }
+
+    /// Whether it is about users.
+    pub fn is_of_users(self) -> bool {
+        std::ptr::eq(self.of, &raw const USER)
+    }
+}
+
+/// What a user tells of its groups.
+const GROUP_OF_USER: &[&Field] = &[Group::ID.field(), Group::NAME.field(), Group::SCIM_OWNER.field()];
+
+static STORE_USERS: LazyLock<Shape> = LazyLock::new(|| {
+    let open = [
+        User::EXTERNAL_UNIQUE_IDENTIFIER.field(),
+        User::LOGIN_NAME.field(),
+        User::FIRST_NAME.field(),
+        User::LAST_NAME.field(),
+        User::EMAIL_ADDRESS.field(),
+        User::EMAIL_ADDRESS_CONFIRMED.field(),
+        User::PHONE_NUMBER.field(),
+        User::MIDDLE_NAME.field(),
+        User::NICKNAME.field(),
+        User::PROFILE.field(),
+        User::PICTURE.field(),
+        User::ZONEINFO.field(),
+        User::LOCALE.field(),
+        User::IS_USER_ACTIVE.field(),
+        User::SCIM_OWNER.field(),
+        User::SCIM_EXTRA.field(),
+    ];
+    let groups = STORE_USER.relation("memberOfGroups").map(|relation| relation.showing(GROUP_OF_USER));
+    // filters look for entries; answers have them among the attributes
+    let entries = Relation::new(
+        "userProfiles",
+        "What else is known of the user.",
+        ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
+        &USER_PROFILE,
+    );
+    view(&STORE_USER, &open, groups.into_iter().chain([entries]).collect())
+});
+
+static STORE_GROUPS: LazyLock<Shape> = LazyLock::new(|| {
+    let open = [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
+    let sets = ["memberUsers", "memberGroups"].into_iter().filter_map(|name| STORE_GROUP.relation(name));
+    view(&STORE_GROUP, &open, sets.copied().collect())
+});
+
+static PERSONS: LazyLock<Shape> = LazyLock::new(|| {
+    let open = [
+        ApplicationUser::EXTERNAL_ID.field(),
+        ApplicationUser::USER_NAME.field(),
+        ApplicationUser::FIRST_NAME.field(),
+        ApplicationUser::LAST_NAME.field(),
+        ApplicationUser::EMAIL_ADDRESS.field(),
+        ApplicationUser::ORGANIZATIONAL_UNIT.field(),
+        ApplicationUser::PICTURE.field(),
+        ApplicationUser::MANAGER_ID.field(),
+        ApplicationUser::IS_ACTIVE.field(),
+        ApplicationUser::SUBSCRIPTION_ID.field(),
+        ApplicationUser::IDP_INSTANCE_ID.field(),
+    ];
+    let groups = Relation::new(
+        "memberOfGroups",
+        "The groups that the person is in.",
+        ("application_group_member", "application_user_rid", "application_group_rid"),
+        &APPLICATION_GROUP,
+    );
+    view(&APPLICATION_USER, &open, vec![groups])
+});
+
+static PLATFORM_GROUPS: LazyLock<Shape> = LazyLock::new(|| {
+    let open = [
+        ApplicationGroup::NAME.field(),
+        ApplicationGroup::PROVISIONED_NAME.field(),
+        ApplicationGroup::EXTERNAL_ID.field(),
+        ApplicationGroup::SUBSCRIPTION_ID.field(),
+        ApplicationGroup::IDP_INSTANCE_ID.field(),
+    ];
+    let users = Relation::new(
+        "memberUsers",
+        "The persons in the group.",
+        ("application_group_member", "application_group_rid", "application_user_rid"),
+        &APPLICATION_USER,
+    );
+    view(&APPLICATION_GROUP, &open, vec![users])
+});
+
+/// The same rows with these fields alone, which a directory writes, and these sets.
+fn view(whole: &'static Shape, open: &[&'static Field], relations: Vec<Relation>) -> Shape {
+    let fields = whole.fields.iter().map(|field| {
+        let is_open = open.iter().any(|one| one.is(field));
+        let is_shown = is_open || field.access.key || field.is_token();
+        let access = Access {
+            create: is_open,
+            put: is_open,
+            patch: is_open,
+            shown: is_shown,
+            audited: field.access.audited || field.access.shown,
+            ..field.access
+        };
+        field.with(field.kind, access)
+    });
+    whole.legacy_view(fields.collect(), relations)
+}
+
+/// The functions of a type of resources, and what its operations are called.
+struct Functions {
+    names: [&'static str; 6],
+    read: Custom,
+    create: Custom,
+    replace: Custom,
+    patch: Custom,
+    delete: Run,
+}
+
+/// Any resource, as the schemas describe it.
+pub static BODY: JsonForm =
+    JsonForm { name: "ScimResource", schema: || json!({ "type": "object", "description": "See /Schemas." }) };
+
+const fn taking(run: Run) -> Custom {
+    Custom::writing(run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY))
+}
+
+/// The same, which may hash a password.
+const fn hashing(run: Run) -> Custom {
+    Custom::working(Purpose::Password, run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY))
+}
+
+const USERS: Functions = Functions {
+    names: [
+        "ScimListUsers",
+        "ScimGetUser",
+        "ScimCreateUser",
+        "ScimReplaceUser",
+        "ScimPatchUser",
+        "ScimDeleteUser",
+    ],
+    read: Custom::reading(users::read).replying(Reply::Json(&BODY)),
+    create: hashing(users::create),
+    replace: hashing(users::replace),
+    patch: hashing(users::patch),
+    delete: users::delete,
+};
+const GROUPS: Functions = Functions {
+    names: [
+        "ScimListGroups",
+        "ScimGetGroup",
+        "ScimCreateGroup",
+        "ScimReplaceGroup",
+        "ScimPatchGroup",
+        "ScimDeleteGroup",
+    ],
+    read: Custom::listing(groups::read).replying(Reply::Json(&BODY)),
+    create: taking(groups::create),
+    replace: taking(groups::replace),
+    patch: taking(groups::patch),
+    delete: groups::delete,
+};
+
+/// The role that an access token needs; a directory's own token has rights instead.
+const PERMIT: Permit = Permit::UserStore;
+
+fn operations(form: Form, with: &Functions) -> Operations {
+    let [list, read, create, replace, patch, delete] = with.names;
+    let op = |name, method, custom, status| {
+        let reply = if status == 204 { Reply::Empty } else { Reply::Json(&BODY) };
+        Op::new(name, method, "", PERMIT, form.shape, Action::Custom(custom), "").answering(status, reply)
+    };
+    Operations {
+        form,
+        list: op(list, Method::Get, Custom::listing(list::list).replying(Reply::Json(&BODY)), 200),
+        read: op(read, Method::Get, with.read, 200),
+        create: op(create, Method::Post, with.create, 201),
+        replace: op(replace, Method::Put, with.replace, 200),
+        patch: op(patch, Method::Patch, with.patch, 200),
+        delete: op(delete, Method::Delete, Custom::writing(with.delete).replying(Reply::Empty), 204),
+    }
+}

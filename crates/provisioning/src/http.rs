@@ -1,0 +1,248 @@
+//! Requests and answers: whom a path is about, by whom it is called, and what goes back (RFC 7644, section 3).
+
+use chancery_record::{Json, Timestamp};
+use chancery_resource::{Op, Problem, ProblemKind};
+use chancery_scim::{Home, Refusal, ScimType, pointer_of, told};
+use chancery_web::{AnswerBody, App, Provision, RequestBody, add_headers, respond, trace::TraceId};
+use http::{HeaderValue, Response, header, request::Parts};
+
+use crate::{
+    access::{self, Access, Right},
+    address::{self, Asked, BASE, Document, Type, Verb},
+    bulk,
+    discovery::document,
+    form::{Form, Operations},
+    search,
+};
+
+/// The media type of all that is answered, unless somebody wants plain JSON.
+const SCIM_JSON: &str = "application/scim+json";
+
+/// The parameters of a query.
+pub type Query = Vec<(String, String)>;
+
+/// Answers a request.
+pub async fn answer(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let mut response = match run(app, parts, body, now).await {
+        Ok(response) => response,
+        Err(problem) => {
+            app.log_problem(&problem, parts);
+            refuse(problem, parts)
+        }
+    };
+    if response.headers().get(header::CONTENT_TYPE).is_some() && !wants_plain_json(parts) {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(SCIM_JSON));
+    }
+    Ok(response)
+}
+
+fn wants_plain_json(parts: &Parts) -> bool {
+    let accepted = parts.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accepted: Vec<String> = accepted.map(str::to_ascii_lowercase).collect();
+    let names = |kind: &str| accepted.iter().any(|line| line.contains(kind));
+    names("application/json") && !names(SCIM_JSON)
+}
+
+fn refuse(problem: Problem, parts: &Parts) -> Response<AnswerBody> {
+    let refusal = Refusal::from(&problem);
+    let mut response = respond(refusal.status, SCIM_JSON, refusal.body().to_string());
+    add_headers(&mut response, problem.headers);
+    let trace = TraceId::of(parts);
+    let [.., high, low] = [trace.number() >> 64, trace.number() & u128::from(u64::MAX)];
+    let span = if low == 0 { high } else { low };
+    add_headers(&mut response, vec![("traceresponse", format!("00-{trace}-{span:016x}-00"))]);
+    response
+}
+
+async fn run(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (instance, segments) = address::split(parts.uri.path())?;
+    let query: Query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    let base = base_of(app, parts);
+    // what the server can do anyone may ask, before there is a token
+    if let Ok(Asked::Document(Document::Config, _)) = address::read(&segments, &parts.method) {
+        let told = document(Document::Config, None, Home::Store, (&base, &query))?;
+        return Ok(respond(200, SCIM_JSON, told.to_string()));
+    }
+    let access = access::of(app, parts, &instance, now).await?;
+    let calls = Caller { app, parts, access: &access, now };
+    match address::read(&segments, &parts.method)? {
+        Asked::Document(which, name) => {
+            access.check(Right::Read).await?;
+            let told = document(which, name.as_deref(), access.home, (&base, &query))?;
+            Ok(respond(200, SCIM_JSON, told.to_string()))
+        }
+        Asked::Resources(of, Verb::Search) => {
+            access.check(Right::Read).await?;
+            let asked = search::query_of(&calls.receive(search::body_op(of), body).await?)?;
+            calls.perform((of, &Verb::List), asked, None).await
+        }
+        Asked::Resources(of, verb) => {
+            let (op, right) = calls.op(of, &verb);
+            access.check(right).await?;
+            let json = calls.receive_for(op, body).await?;
+            calls.perform((of, &verb), query, json).await
+        }
+        Asked::SearchAll => {
+            access.check(Right::Read).await?;
+            let asked = search::query_of(&calls.receive(search::body_op(Type::Users), body).await?)?;
+            search::all(&calls, asked).await
+        }
+        Asked::Bulk => {
+            let sent = calls.receive(bulk::op(), body).await?;
+            bulk::run(&calls, &sent).await
+        }
+        Asked::Me => {
+            let detail = "A directory is nobody: /Me is for people, who do not provision here.";
+            let mut response = respond(501, SCIM_JSON, not_implemented(detail));
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            Ok(response)
+        }
+    }
+}
+
+fn not_implemented(detail: &str) -> String {
+    let refusal = Refusal { status: 501, scim_type: None, detail: detail.to_owned(), errors: Vec::new() };
+    refusal.body().to_string()
+}
+
+fn base_of(app: &App, parts: &Parts) -> String {
+    let named = parts.uri.path().strip_prefix(BASE).unwrap_or_default();
+    let instance = named.split('/').next().unwrap_or_default();
+    format!("{}{BASE}{instance}", app.context.public_url)
+}
+
+/// A request, and who sent it.
+pub struct Caller<'a> {
+    pub app: &'a App,
+    pub parts: &'a Parts,
+    pub access: &'a Access<'a>,
+    pub now: Timestamp,
+}
+
+impl Caller<'_> {
+    /// The operation of a verb, and the right that it needs.
+    pub fn op(&self, of: Type, verb: &Verb) -> (&'static Op, Right) {
+        let [users, groups] = Operations::at(self.access.home);
+        let (all, writes) = match of {
+            Type::Users => (users, Right::WriteUsers),
+            Type::Groups => (groups, Right::WriteGroups),
+        };
+        match verb {
+            Verb::List | Verb::Search => (&all.list, Right::Read),
+            Verb::Read(_) => (&all.read, Right::Read),
+            Verb::Create => (&all.create, writes),
+            Verb::Replace(_) => (&all.replace, writes),
+            Verb::Patch(_) => (&all.patch, writes),
+            Verb::Delete(_) => (&all.delete, Right::Delete),
+        }
+    }
+
+    /// Receives the body of an operation that takes one.
+    async fn receive_for(&self, op: &'static Op, body: &mut RequestBody) -> Result<Option<Json>, Problem> {
+        if op.takes_body() { self.receive(op, body).await.map(Some) } else { Ok(None) }
+    }
+
+    /// Receives a body.
+    async fn receive(&self, op: &'static Op, body: &mut RequestBody) -> Result<Json, Problem> {
+        check_media(self.parts)?;
+        let json = self.app.receive_json(op, &self.parts.headers, body, &self.access.allowed()).await;
+        let json = json.map_err(|problem| match problem.kind {
+            ProblemKind::InvalidRequest => Refusal::wrong(ScimType::InvalidSyntax, problem.detail).into(),
+            _ => problem,
+        })?;
+        json.ok_or_else(|| Problem::invalid("This operation needs a JSON body."))
+    }
+
+    /// The address of what a path below the instance names.
+    pub fn address_of(&self, path: &str) -> String {
+        format!("{}/{}", base_of(self.app, self.parts), path.trim_start_matches('/'))
+    }
+
+    /// Runs an operation of many, if what it is about still has this version. The other headers are the whole request's.
+    pub async fn perform_if(
+        &self,
+        (of, verb): (Type, &Verb),
+        body: Option<Json>,
+        version: Option<&str>,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let mut parts = self.parts.clone();
+        parts.headers.remove(header::IF_MATCH);
+        parts.headers.remove(header::IF_NONE_MATCH);
+        if let Some(version) = version.and_then(|version| HeaderValue::from_str(version).ok()) {
+            parts.headers.insert(header::IF_MATCH, version);
+        }
+        Caller { parts: &parts, ..*self }.perform((of, verb), Vec::new(), body).await
+    }
+
+    /// Runs an operation; what it refuses is told in SCIM's names.
+    pub async fn perform(
+        &self,
+        (of, verb): (Type, &Verb),
+        mut query: Query,
+        body: Option<Json>,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let (op, right) = self.op(of, verb);
+        let dry_run = op.writes() && query.iter().any(|(name, value)| name == "dryRun" && value == "true");
+        query.retain(|(name, _)| name != "dryRun");
+        let wanted = Provision { op, path: verb.path(), query, body, dry_run };
+        let granted = (&self.access.allowed(), self.access.authority(right));
+        let outcome = self.app.provision(self.parts, granted, wanted, self.now).await;
+        outcome.map_err(|problem| in_scim_names(op, problem))
+    }
+}
+
+impl Verb {
+    /// The parameters of its path.
+    pub fn path(&self) -> Vec<String> {
+        match self {
+            Self::Read(id) | Self::Replace(id) | Self::Patch(id) | Self::Delete(id) => vec![id.clone()],
+            Self::List | Self::Search | Self::Create => Vec::new(),
+        }
+    }
+}
+
+/// Refuses bodies that are no JSON.
+fn check_media(parts: &Parts) -> Result<(), Problem> {
+    let media =
+        parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind == SCIM_JSON || kind == "application/json" {
+        return Ok(());
+    }
+    let detail = "Send the body as application/scim+json or application/json.";
+    Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header("accept", SCIM_JSON))
+}
+
+/// A problem that names the members of version 2, in SCIM's names.
+fn in_scim_names(op: &'static Op, mut problem: Problem) -> Problem {
+    let form = Form::of_shape(op.shape);
+    let mut errors = problem.errors.as_slice().to_vec();
+    let mut is_renamed = false;
+    for error in &mut errors {
+        let mut segments = error.pointer.splitn(3, '/').skip(1);
+        let (Some(member), rest) = (segments.next(), segments.next()) else { continue };
+        if let Some(pointer) = pointer_of(form.of, form.home, member) {
+            error.pointer = rest.map_or_else(|| format!("/{pointer}"), |rest| format!("/{pointer}/{rest}"));
+            is_renamed = true;
+        }
+    }
+    if is_renamed || errors.len() > 1 {
+        problem.detail = told(&errors);
+    }
+    // the version of the other form is none of this one's
+    problem.headers.retain(|(name, _)| *name != "etag");
+    problem.errors = errors.into();
+    problem
+}

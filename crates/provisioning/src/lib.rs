@@ -1,0 +1,41 @@
+//! Provisioning by directories: SCIM 2.0 (RFC 7643, RFC 7644) over the users and groups of user stores and of identity
+//! provider instances.
+//!
+//! It is a form of resources that are there, as version 1 is: wire, schemas, PATCH and filters are `chancery-scim`'s, rules,
+//! audit entries, events and quarantine the resources'. Here is who calls (`access`), what is asked (`address`), and what
+//! that is in rows (`users`, `groups`, `list`).
+
+#![warn(missing_docs)]
+
+mod access;
+mod address;
+mod bulk;
+mod discovery;
+mod form;
+mod groups;
+mod http;
+mod list;
+mod reach;
+mod search;
+mod shown;
+mod users;
+mod write;
+
+use std::pin::Pin;
+
+use ::http::{Response, request::Parts};
+use chancery_record::Timestamp;
+use chancery_resource::Problem;
+use chancery_web::{AnswerBody, App, RequestBody};
+
+pub use form::shapes;
+
+/// Answers a request below `/api/scim/v2`.
+pub fn answer<'a>(
+    app: &'a App,
+    parts: &'a Parts,
+    body: &'a mut RequestBody,
+    now: Timestamp,
+) -> Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Problem>> + Send + 'a>> {
+    Box::pin(http::answer(app, parts, body, now))
+}

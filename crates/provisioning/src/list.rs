@@ -1,0 +1,192 @@
+//! Lists: by a filter, in an order, in pages by position or by cursor (RFC 7644, section 3.4.2; RFC 9865).
+
+use chancery_record::Value;
+use chancery_resource::{
+    Answer, Call, MAX_COUNT, Problem, Slice, Sql, StoredRow, Tx, count_slice, load_slice,
+};
+use chancery_scim::{Condition, Refusal, ScimType, Selection, condition_of, sort_field};
+use serde_json::{Map, Value as Serde, json};
+
+use crate::{
+    form::Form,
+    groups,
+    reach::{add_reach, directory},
+    shown::{resources, selection_of},
+};
+
+const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
+/// How many resources a page has where nothing is said.
+const DEFAULT_COUNT: usize = 100;
+
+/// What a list is asked for.
+struct Asked {
+    condition: Condition,
+    sort_by: Option<&'static str>,
+    descending: bool,
+    start: usize,
+    count: usize,
+    cursor: Option<String>,
+    selection: Selection,
+}
+
+impl Asked {
+    fn read(call: &Call, form: Form) -> Result<Self, Problem> {
+        let text = |name: &str| call.request.query(name).filter(|text| !text.trim().is_empty());
+        let number = |name: &str| match text(name) {
+            None => Ok(None),
+            Some(text) => text.trim().parse::<i64>().map(Some).map_err(|_| {
+                Problem::from(Refusal::wrong(ScimType::InvalidValue, format!("{name} is a number")))
+            }),
+        };
+        let condition = match text("filter") {
+            None => Condition::Always,
+            Some(filter) => condition_of(form.of, form.home, filter)?,
+        };
+        let sort_by = text("sortBy").map(|name| sort_field(form.of, form.home, name)).transpose()?;
+        let descending = text("sortOrder").is_some_and(|order| order.eq_ignore_ascii_case("descending"));
+        let small = |number: Option<i64>, default: usize| {
+            number.map_or(default, |number| usize::try_from(number.max(0)).unwrap_or(usize::MAX))
+        };
+        Ok(Self {
+            condition,
+            // an id tells when it was made
+            sort_by: sort_by.filter(|field| !matches!(*field, "id" | "createdOn")),
+            descending,
+            start: small(number("startIndex")?, 1).max(1),
+            count: small(number("count")?, DEFAULT_COUNT).min(MAX_COUNT),
+            cursor: call.request.query("cursor").map(str::to_owned),
+            selection: selection_of(call, form)?,
+        })
+    }
+
+    fn slice<'a>(
+        &self,
+        condition: &'a dyn Fn(&mut Sql),
+        skip: usize,
+        after: Option<[Value; 2]>,
+    ) -> Slice<'a> {
+        let filter = if let Condition::When(filter) = &self.condition { Some(filter.clone()) } else { None };
+        Slice {
+            filter,
+            sort_by: self.sort_by,
+            descending: self.descending,
+            after,
+            skip,
+            count: self.count,
+            condition,
+        }
+    }
+}
+
+/// Lists users or groups.
+///
+/// # Errors
+/// A parameter that cannot be read; a filter on what is not looked for.
+pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let asked = Asked::read(call, form)?;
+    let mut head = Map::new();
+    head.insert("schemas".into(), json!([LIST]));
+    let rows = match &asked.cursor {
+        Some(cursor) => by_cursor(call, tx, form, (&asked, cursor), &mut head)?,
+        None => by_index(call, tx, form, &asked, &mut head)?,
+    };
+    head.insert("itemsPerPage".into(), rows.len().into());
+    let answer = Answer::new(200);
+    call.answer.begin(200, Vec::new());
+    let mut text = Serde::Object(head).to_string();
+    text.pop();
+    call.answer.bytes.extend_from_slice(text.as_bytes());
+    call.answer.bytes.extend_from_slice(b",\"Resources\":[");
+    write(call, tx, form, &rows, &asked.selection)?;
+    call.answer.bytes.extend_from_slice(b"]}");
+    Ok(answer)
+}
+
+fn write(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    rows: &[StoredRow],
+    selection: &Selection,
+) -> Result<(), Problem> {
+    let shown = resources(call, tx, form, rows, Some(selection))?;
+    for (index, (row, mut resource)) in rows.iter().zip(shown).enumerate() {
+        if index > 0 {
+            call.answer.bytes.push(b',');
+        }
+        if form.is_of_users() {
+            selection.apply(&mut resource);
+            call.answer.bytes.extend_from_slice(Serde::Object(resource).to_string().as_bytes());
+        } else {
+            groups::write(call, tx, form, (row, resource), selection)?;
+        }
+        call.answer.flush_if_large()?;
+    }
+    Ok(())
+}
+
+fn by_index(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    asked: &Asked,
+    head: &mut Map<String, Serde>,
+) -> Result<Vec<StoredRow>, Problem> {
+    let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
+    let (mut total, mut rows) = (0, Vec::new());
+    if asked.condition != Condition::Never {
+        total = count_slice(&call.context, tx, form.shape, asked.slice(&condition, 0, None))?;
+        let skip = asked.start - 1;
+        if asked.count > 0 && i64::try_from(skip).is_ok_and(|skip| skip < total) {
+            rows = load_slice(&call.context, tx, form.shape, asked.slice(&condition, skip, None))?.rows;
+        }
+    }
+    head.insert("totalResults".into(), total.into());
+    head.insert("startIndex".into(), asked.start.into());
+    Ok(rows)
+}
+
+fn by_cursor(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    (asked, cursor): (&Asked, &str),
+    head: &mut Map<String, Serde>,
+) -> Result<Vec<StoredRow>, Problem> {
+    let belongs_to = belongs_to(call);
+    let after = if cursor.is_empty() {
+        None
+    } else {
+        let opened = call.context.app.cursors.open(&belongs_to, cursor);
+        let after = opened.and_then(|values| <[Value; 2]>::try_from(values).ok());
+        let foreign =
+            || Refusal::wrong(ScimType::InvalidCursor, "The cursor is of another list. Begin again.");
+        Some(after.ok_or_else(foreign)?)
+    };
+    if asked.condition == Condition::Never || asked.count == 0 {
+        return Ok(Vec::new());
+    }
+    let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
+    let page = load_slice(&call.context, tx, form.shape, asked.slice(&condition, 0, after))?;
+    if let Some(next) = page.next {
+        head.insert("nextCursor".into(), call.context.app.cursors.seal(&belongs_to, &next).into());
+    }
+    Ok(page.rows)
+}
+
+/// What a cursor is good for: this list of this directory.
+fn belongs_to(call: &Call) -> Vec<u8> {
+    let mut context = call.request.op.name.as_bytes().to_vec();
+    let directory = directory(&call.context);
+    let mut add = |part: &str| {
+        context.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        context.extend_from_slice(part.as_bytes());
+    };
+    add(call.context.scope.source());
+    add(&format!("{:?} {}", directory.owner, directory.reaches_all));
+    for name in ["filter", "sortBy", "sortOrder"] {
+        add(call.request.query(name).unwrap_or_default());
+    }
+    context
+}

@@ -1,0 +1,208 @@
+//! Users: read, created, replaced, changed and deleted by a directory.
+
+mod identity;
+mod password;
+mod removal;
+mod returning;
+
+pub use removal::stopped;
+
+use chancery_record::Value;
+use chancery_resource::{
+    Answer, Call, Problem, ProblemKind, StoredRow, Tx, check_if_match, delete_rows, load,
+};
+use chancery_scim::{Fields, Home, Patch, Refusal, Resource, ScimType};
+use chancery_userstore::user::User;
+use serde_json::Value as Serde;
+use uuid::Uuid;
+
+use crate::{
+    form::Form,
+    reach::{self, directory, spare_administrator},
+    shown::{answer, body_of, fields_in, keeps_entries, resources, with_external_id},
+    write::{self, Body, changes, confirm, new_body},
+};
+
+/// Reads a user.
+///
+/// # Errors
+/// There is none.
+pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let row = reach::find(call, tx, form)?;
+    answer(call, tx, form, &row, 200)
+}
+
+/// Creates a user, or brings back one who is in quarantine or has signed in already.
+///
+/// # Errors
+/// What is wrong with the body.
+pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let resource = body_of(call, form)?;
+    let fields = fields_in(form, &resource)?;
+    check_manager(call, tx, form, &Fields::default(), &fields)?;
+    if form.home == Home::Provider {
+        let row = identity::create(call, tx, form, &fields)?;
+        return answer(call, tx, form, &row, 201);
+    }
+    let password = match password::step(call, tx, form, None, &fields)? {
+        password::Step::Work(answer) => return Ok(answer),
+        password::Step::Done(password) => password,
+    };
+    let mut row = if let Some(row) = returning::bring_back(call, tx, form, &fields)? {
+        row
+    } else {
+        let mut body = new_body(&fields);
+        let owner = directory(&call.context).owner.map(|owner| owner.to_string());
+        body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
+        confirm(call, &mut body);
+        write::create(call, tx, form, body)?
+    };
+    write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
+    if let Some(password) = password {
+        row = password.set(call, tx, form, row)?;
+    }
+    answer(call, tx, form, &row, 201)
+}
+
+/// Replaces a user. What the body does not say becomes empty, but for what cannot be.
+///
+/// # Errors
+/// There is none; what is wrong with the body.
+pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let resource = body_of(call, form)?;
+    rewrite(call, tx, form, |before| Ok(with_external_id(resource, before)))
+}
+
+/// Changes a user (RFC 7644, section 3.5.2).
+///
+/// # Errors
+/// There is none; the first operation that cannot be done.
+pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let patch = Patch::read(form.of, form.home, call.request.body()?)?;
+    rewrite(call, tx, form, |before| Ok(patch.apply(before)?.resource))
+}
+
+/// Writes what differs between a user as it is and as it should be.
+fn rewrite(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    change: impl FnOnce(&Resource) -> Result<Resource, Problem>,
+) -> Result<Answer, Problem> {
+    let was = reach::find(call, tx, form)?;
+    let is_first = call.steps.results.is_empty();
+    if is_first {
+        check_if_match(call, tx, form.shape, &was)?;
+    }
+    let before = resources(call, tx, form, std::slice::from_ref(&was), None)?.pop().unwrap_or_default();
+    let after = change(&before)?;
+    let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
+    let mut body = changes(&before, &after);
+    if touches_account(&body) || !after.secrets.is_empty() {
+        spare_administrator(&call.context, tx, form, id_of(form, &was))?;
+    }
+    check_manager(call, tx, form, &before, &after)?;
+    let password = match password::step(call, tx, form, Some(&was), &after)? {
+        password::Step::Work(answer) => return Ok(answer),
+        password::Step::Done(password) => password,
+    };
+    if deactivates(&body)
+        && let Some(stopped) = removal::brake(call, tx)?
+    {
+        return Ok(stopped);
+    }
+    let mut row = was.clone();
+    if !body.is_empty() {
+        confirm(call, &mut body);
+        row = write::change(call, tx, form, &was, body)?;
+    }
+    if keeps_entries(form) {
+        write::entries(call, tx, form, &row, (&before, &after))?;
+    } else {
+        identity::follow(call, tx, form, &row)?;
+    }
+    if let Some(password) = password {
+        row = password.set(call, tx, form, row)?;
+    }
+    answer(call, tx, form, &row, 200)
+}
+
+/// Deletes a user: into quarantine, where that is on.
+///
+/// # Errors
+/// There is none; the user administers; something refers to the person.
+pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let row = reach::find(call, tx, form)?;
+    check_if_match(call, tx, form.shape, &row)?;
+    let id = id_of(form, &row);
+    if form.home == Home::Provider {
+        removal::release(call, tx, id)?;
+    } else {
+        spare_administrator(&call.context, tx, form, id)?;
+    }
+    if let Some(stopped) = removal::brake(call, tx)? {
+        return Ok(stopped);
+    }
+    call.request.preconditions.if_match = None;
+    delete_rows(call, tx, false)
+}
+
+/// The id of a row.
+fn id_of(form: Form, row: &StoredRow) -> Uuid {
+    let key = form.shape.fields.iter().find(|field| field.access.key);
+    match key.map(|key| key.value(&row.values)) {
+        Some(Value::Id(id)) => *id,
+        _ => Uuid::nil(),
+    }
+}
+
+/// Whether a change is one that could let somebody in as the user, or keep the user out.
+fn touches_account(body: &Body) -> bool {
+    let touched = ["loginName", "emailAddress", "isUserActive", "userName", "isActive"];
+    touched.iter().any(|name| body.contains_key(*name))
+}
+
+fn deactivates(body: &Body) -> bool {
+    ["isUserActive", "isActive"].iter().any(|name| body.get(*name) == Some(&Serde::Bool(false)))
+}
+
+/// Checks that a new manager is somebody whom the directory sees.
+fn check_manager(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    before: &Fields,
+    after: &Fields,
+) -> Result<(), Problem> {
+    let named = |fields: &Fields| {
+        let value = fields.entries.get("manager").or_else(|| fields.fields.get("managerId"));
+        value.and_then(Serde::as_str).map(str::to_owned)
+    };
+    let Some(manager) = named(after).filter(|manager| named(before).as_ref() != Some(manager)) else {
+        return Ok(());
+    };
+    let id = Uuid::try_parse(&manager).ok();
+    let is_there = match id {
+        Some(id) => !reach::visible(&call.context, tx, form, &[id])?.is_empty(),
+        None => false,
+    };
+    if is_there {
+        return Ok(());
+    }
+    Err(Refusal::wrong(ScimType::InvalidValue, "manager names no user here").into())
+}
+
+/// The row of a user by its id.
+fn load_user(call: &Call, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<StoredRow, Problem> {
+    load(&call.context, tx, form.shape, None, Value::Id(id))
+}
+
+/// Refuses what a directory may not do.
+fn forbidden(detail: &str) -> Problem {
+    Problem::new(ProblemKind::Forbidden, detail)
+}

@@ -1,0 +1,84 @@
+//! The password that a directory sets: by the rules of an administrator's reset.
+
+use std::sync::Arc;
+
+use chancery_record::{Form as BodyForm, Json, Others, Provided, Record as _, Secret, Value, read_draft};
+use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, StoredRow, Tx, Work};
+use chancery_scim::Fields;
+use chancery_userstore::{
+    password::{HashOutcome, making, put_new},
+    user::{User, UserForUpdate},
+};
+use serde_json::Value as Serde;
+use uuid::Uuid;
+
+use crate::{form::Form, write::new_body};
+
+/// The member of a resource that holds it.
+const MEMBER: &str = "password";
+
+/// Where a call stands that may set a password.
+pub enum Step {
+    /// It is hashed first, outside of the transaction.
+    Work(Answer),
+    /// It was hashed, if there is one.
+    Done(Option<NewPassword>),
+}
+
+/// A password that was hashed.
+pub struct NewPassword(Arc<HashOutcome>);
+
+/// Hashes the password of the fields, if they have one; `was` is the user who gets it, none for a new one.
+///
+/// # Errors
+/// The store's.
+pub fn step(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    was: Option<&StoredRow>,
+    fields: &Fields,
+) -> Result<Step, Problem> {
+    let Some(Serde::String(password)) = fields.secrets.get(MEMBER) else { return Ok(Step::Done(None)) };
+    if let Some(made) = call.result::<HashOutcome>(0)? {
+        made.hash(MEMBER)?;
+        return Ok(Step::Done(Some(NewPassword(made))));
+    }
+    let user = match was {
+        Some(was) => UserForUpdate::new(was.clone())?,
+        None => proposed(call, form, fields)?,
+    };
+    let password = Secret::new(password.as_bytes().to_vec());
+    Ok(Step::Work(Answer::after(Work::new(Purpose::Password, making(&call.context, tx, &user, password)?))))
+}
+
+/// A user who does not exist yet, as the rules of passwords see it.
+fn proposed(call: &Call, form: Form, fields: &Fields) -> Result<UserForUpdate, Problem> {
+    let body = Json::from_serde(Serde::Object(new_body(fields)));
+    let draft = read_draft(form.shape.fields, Others::Any, BodyForm::Create, &body, "");
+    let mut draft = draft.map_err(Problem::wrong)?;
+    for (field, slot) in form.shape.fields.iter().zip(&mut draft.0) {
+        if field.access.key || field.is(User::INSTANCE_ID.field()) {
+            *slot = Provided::Value(Value::Id(Uuid::nil()));
+        } else if field.is_token() {
+            *slot = Provided::Value(call.context.new_token());
+        }
+    }
+    let values = draft.to_new(form.shape.fields);
+    let was = StoredRow { rid: 0, last_entry: 0, values: values.clone(), owner: None };
+    Ok(UserForUpdate { was, user: User::from_values(values)? })
+}
+
+impl NewPassword {
+    /// Sets it.
+    ///
+    /// # Errors
+    /// It breaks the store's rules.
+    pub fn set(self, call: &Call, tx: &mut Tx<'_>, form: Form, row: StoredRow) -> Result<StoredRow, Problem> {
+        let mut found = UserForUpdate::new(row)?;
+        put_new(&call.context, tx, &mut found, &self.0, MEMBER)?;
+        let id = found.user.id;
+        found.save(&call.context, tx, AuditAction::As("Modified", "password-reset"))?;
+        super::load_user(call, tx, form, id.0)
+    }
+}

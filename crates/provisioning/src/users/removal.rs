@@ -1,0 +1,85 @@
+//! The brake on directories that deactivate or delete many, and what holds a person back.
+
+use chancery_record::{Timestamp, Value, format_timestamp};
+use chancery_resource::{Answer, AuditAction, Call, Problem, StateTable, Tx, load, note, update_unversioned};
+use chancery_userstore::scim_token::{SCIM_TOKEN, ScimToken};
+use uuid::Uuid;
+
+use crate::{
+    form::Form,
+    reach::{directory, spare_administrator},
+};
+
+/// Within what time removals are counted, in ms.
+const HOUR: i64 = 3_600_000;
+
+/// Counts that a user is deactivated or deleted. Of too many within an hour the token is stopped: the refusal that is
+/// returned commits that, so nothing else may have been written.
+///
+/// # Errors
+/// The store's.
+pub fn brake(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
+    let (directory, now) = (directory(&call.context), call.context.now);
+    let Some(token) = directory.token else { return Ok(None) };
+    let since = Value::Int(now.0 - HOUR);
+    let text = "SELECT count(*) FROM scim_removal WHERE token_id = ?1 AND removed_on > ?2";
+    let count = tx.one(text, &[token.into(), since.clone()], |row| row.int(0))?.unwrap_or(0);
+    if count < directory.mass_limit {
+        let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1 AND removed_on <= ?2");
+        tx.queue(&gone, vec![token.into(), since])?;
+        let added = StateTable::ScimRemoval.insert("(token_id, removed_on) VALUES (?1, ?2)");
+        tx.queue(&added, vec![token.into(), now.0.into()])?;
+        return Ok(None);
+    }
+    stop(call, tx, token)?;
+    Ok(Some(Answer::refusing(stopped(now, directory.mass_limit))))
+}
+
+/// The refusal of a token that is stopped.
+pub fn stopped(since: Timestamp, limit: i64) -> Problem {
+    let mut time = Vec::new();
+    format_timestamp(since, &mut time);
+    let time = String::from_utf8(time).unwrap_or_default();
+    super::forbidden(&format!(
+        "The token writes no more since {time}: it deactivated or deleted more than {limit} users within an hour. \
+         An administrator lets it go on."
+    ))
+}
+
+fn stop(call: &Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
+    let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1");
+    tx.queue(&gone, vec![token.into()])?;
+    let now = call.context.now;
+    if Form::of(call).home == chancery_scim::Home::Store {
+        let was = load(&call.context, tx, &SCIM_TOKEN, None, Value::Id(token))?;
+        let mut values = was.values.clone();
+        ScimToken::STOPPED_ON.set(&mut values, Some(now))?;
+        let telling = AuditAction::As("Modified", "stopped");
+        return update_unversioned(&call.context, tx, &SCIM_TOKEN, &was, &values, telling);
+    }
+    let instance = directory(&call.context).owner.unwrap_or_default();
+    let stopped = StateTable::ScimInstanceToken.update("SET stopped_on = ?1 WHERE idp_instance_id = ?2");
+    tx.queue(&stopped, vec![now.0.into(), instance.into()])?;
+    tx.advance_epoch()?;
+    let shape = &chancery_management::idp_instance::IDP_INSTANCE;
+    let was = load(&call.context, tx, shape, None, Value::Id(instance))?;
+    note(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
+}
+
+/// Refuses to delete a person who administers, or to whom client apps are open by name, unless that goes with the person.
+///
+/// # Errors
+/// Something refers to the person.
+pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
+    spare_administrator(&call.context, tx, Form::of(call), id)?;
+    if directory(&call.context).deletes_cascade {
+        return Ok(());
+    }
+    let text = "SELECT 1 FROM client_app_authorized_user a JOIN application_user u ON u.rid = a.application_user_rid \
+        WHERE u.id = ?1 LIMIT 1";
+    if tx.one(text, &[id.into()], |_| Ok(()))?.is_none() {
+        return Ok(());
+    }
+    let detail = "Client apps are open to this person by name. Close them first, or set the option ScimDeleteCascades.";
+    Err(Problem::conflict(detail))
+}

@@ -1,0 +1,62 @@
+//! A user in quarantine whom a directory creates again (`7-scim.md`, section 9).
+
+use chancery_record::{Value, fold};
+use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
+use chancery_scim::{Fields, Refusal, ScimType};
+use chancery_userstore::user::{USER, User, renew};
+use serde_json::Value as Serde;
+
+use crate::{
+    form::Form,
+    reach::{add_reach, directory, spare_administrator},
+    shown::{fields_in, resources},
+    write::{self, changes, confirm},
+};
+
+/// Brings back the user in quarantine who has this name, within the directory's reach: with the new attributes, and clean.
+///
+/// # Errors
+/// The name is kept by somebody with another id at the directory.
+pub fn bring_back(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    fields: &Fields,
+) -> Result<Option<StoredRow>, Problem> {
+    let text = |name: &str| fields.fields.get(name).and_then(Serde::as_str).map(str::to_owned);
+    let Some(name) = text(User::LOGIN_NAME.field().wire()) else { return Ok(None) };
+    let mut sql = Sql::new("SELECT t.id, t.external_unique_identifier FROM user_account t WHERE t.store = ")
+        .bind(call.context.scope.store())
+        .push(" AND t.login_name_key = ")
+        .bind(fold(&name))
+        .push(" AND t.quarantined_on IS NOT NULL");
+    add_reach(&mut sql, form, &call.context, "t");
+    let found = tx.one(&sql.text, &sql.parameters, |row| {
+        let external = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
+        Ok((row.id(0)?, external))
+    })?;
+    let Some((id, external)) = found else { return Ok(None) };
+    let asked = text(User::EXTERNAL_UNIQUE_IDENTIFIER.field().wire());
+    let differ = matches!((&external, &asked), (Some(kept), Some(asked)) if kept != asked);
+    if differ || !call.context.scope.of_store()?.options.flag("ScimCreateRestores") {
+        let detail = if differ {
+            "userName is kept by a deleted user with another externalId, until that one is gone for good"
+        } else {
+            "userName is kept by a deleted user, until that one is gone for good or restored"
+        };
+        return Err(Refusal::wrong(ScimType::Uniqueness, detail).into());
+    }
+    spare_administrator(&call.context, tx, form, id)?;
+    let hidden = load_hidden(&call.context, tx, &USER, Value::Id(id))?;
+    renew(&call.context, tx, hidden)?;
+    let row = load(&call.context, tx, form.shape, None, Value::Id(id))?;
+    let was = resources(call, tx, form, std::slice::from_ref(&row), None)?.pop().unwrap_or_default();
+    let mut body = changes(&fields_in(form, &was)?, fields);
+    let owner = directory(&call.context).owner.map(|owner| owner.to_string());
+    body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
+    confirm(call, &mut body);
+    call.request.path = vec![id.to_string()];
+    let row = write::change(call, tx, form, &row, body);
+    call.request.path.clear();
+    row.map(Some)
+}

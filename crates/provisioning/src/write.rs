@@ -1,0 +1,159 @@
+//! Writing the fields of a resource: as the body of a creation or of a change in version 2 would.
+
+use chancery_record::{Form as BodyForm, Json, Value};
+use chancery_resource::{
+    Call, Problem, Rows, StoreError, StoredRow, Tx, Writing, delete, insert, load, load_keys, new_row,
+    update, write_rows,
+};
+use chancery_scim::{Fields, Refusal, ScimType, pointer_of};
+use chancery_userstore::{
+    user::{USER, User},
+    user_profile::{USER_PROFILE, UserProfile},
+};
+use serde_json::{Map, Value as Serde};
+use uuid::Uuid;
+
+use crate::{form::Form, reach};
+
+/// Members of a body of version 2.
+pub type Body = Map<String, Serde>;
+
+/// The members that a new row gets from a resource.
+pub fn new_body(fields: &Fields) -> Body {
+    let given = fields.fields.iter().filter(|(_, value)| !value.is_null());
+    let mut body: Body = given.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    if !fields.extra.is_empty() {
+        body.insert(extra().into(), Serde::Object(fields.extra.clone()).to_string().into());
+    }
+    body
+}
+
+/// The members that change between what a row is and what it should be. What can be neither empty nor is said stays.
+pub fn changes(before: &Fields, after: &Fields) -> Body {
+    let changed = after.fields.iter().filter(|(name, value)| {
+        let was = before.fields.get(*name).unwrap_or(&Serde::Null);
+        was != *value && !(value.is_null() && was.is_boolean())
+    });
+    let mut body: Body = changed.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    if before.extra != after.extra {
+        let kept = Serde::Object(after.extra.clone());
+        body.insert(
+            extra().into(),
+            if after.extra.is_empty() { Serde::Null } else { kept.to_string().into() },
+        );
+    }
+    body
+}
+
+fn extra() -> &'static str {
+    User::SCIM_EXTRA.field().wire()
+}
+
+/// Whether e-mail addresses that this directory writes count as confirmed: then a body that writes one says so.
+pub fn confirm(call: &Call, body: &mut Body) {
+    let writes = body.get(User::EMAIL_ADDRESS.field().wire()).is_some_and(|address| !address.is_null());
+    if writes && reach::directory(&call.context).confirms_email {
+        body.insert(User::EMAIL_ADDRESS_CONFIRMED.field().wire().into(), true.into());
+    }
+}
+
+/// Creates a row.
+///
+/// # Errors
+/// What is wrong with the body, by the fields of version 2.
+pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, body: Body) -> Result<StoredRow, Problem> {
+    let created =
+        instead(call, body, |call| write_rows(call, tx, Writing::one(Rows::New, BodyForm::Create)))?;
+    let id = created.created.as_deref().and_then(|id| Uuid::try_parse(id).ok());
+    let id = id.ok_or_else(|| StoreError::Internal("what was created has no id".into()))?;
+    load(&call.context, tx, form.shape, None, Value::Id(id))
+}
+
+/// Changes the row that the path names, which is this one.
+///
+/// # Errors
+/// As [`create`]; `If-Match` does not hold.
+pub fn change(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    was: &StoredRow,
+    mut body: Body,
+) -> Result<StoredRow, Problem> {
+    if let Some(token) = form.shape.fields.iter().find(|field| field.is_token())
+        && let Value::Text(current) = token.value(&was.values)
+    {
+        body.insert(token.wire().into(), current.as_str().into());
+    }
+    instead(call, body, |call| write_rows(call, tx, Writing::one(Rows::Existing, BodyForm::MergePatch)))?;
+    // what was checked holds: the row has another version now
+    call.request.preconditions.if_match = None;
+    reach::find(call, tx, form)
+}
+
+/// Runs `act` with a body of version 2, without writing an answer.
+fn instead<T>(call: &mut Call, body: Body, act: impl FnOnce(&mut Call) -> T) -> T {
+    let sent = call.request.body.replace(Json::from_serde(Serde::Object(body)));
+    (call.request.minimal, call.request.merge_patch) = (true, true);
+    let outcome = act(call);
+    (call.request.minimal, call.request.merge_patch) = (false, false);
+    call.request.body = sent;
+    call.answer.bytes.clear();
+    call.answer.tag = None;
+    outcome
+}
+
+/// Writes the profile entries that differ; whether any does.
+///
+/// # Errors
+/// A value that is no entry's.
+pub fn entries(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    row: &StoredRow,
+    (before, after): (&Fields, &Fields),
+) -> Result<bool, Problem> {
+    let was = |key: &str| before.entries.get(key).unwrap_or(&Serde::Null);
+    let differ: Vec<(&str, &Serde)> = after
+        .entries
+        .iter()
+        .map(|(key, value)| (*key, value))
+        .filter(|(key, value)| was(key) != *value)
+        .collect();
+    if differ.is_empty() {
+        return Ok(false);
+    }
+    let owner = row.as_owner(&USER)?;
+    let keys: Vec<Value> = differ.iter().map(|(key, _)| Value::from(*key)).collect();
+    let mut there = load_keys(&call.context, tx, &USER_PROFILE, Some(&owner), &keys)?;
+    for (key, value) in differ {
+        match (there.remove(key), value) {
+            (Some(entry), Serde::Null) => delete(&call.context, tx, &USER_PROFILE, &entry)?,
+            (None, Serde::Null) => {}
+            (Some(entry), value) => {
+                let mut values = entry.values.clone();
+                UserProfile::VALUE.field().set(&mut values, entry_value(form, key, value)?);
+                UserProfile::CONCURRENCY_TOKEN.field().set(&mut values, call.context.new_token());
+                update(&call.context, tx, &USER_PROFILE, &entry, &values)?;
+            }
+            (None, value) => {
+                let mut values = vec![Value::Null; USER_PROFILE.fields.len()];
+                UserProfile::KEY.field().set(&mut values, key.into());
+                UserProfile::VALUE.field().set(&mut values, entry_value(form, key, value)?);
+                let values = new_row(&call.context, &USER_PROFILE, Some(&owner), values)?;
+                insert(&call.context, tx, &USER_PROFILE, Some(&owner), &values)?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn entry_value(form: Form, key: &str, value: &Serde) -> Result<Value, Problem> {
+    let text = value.as_str().unwrap_or_default().to_owned();
+    let checked = chancery_record::EntryValue::RULE.check(text);
+    let at = || pointer_of(form.of, form.home, key).unwrap_or_default();
+    checked
+        .map(Value::Text)
+        .map_err(|wrong| Refusal::wrong(ScimType::InvalidValue, format!("/{} {wrong}", at())).into())
+}

@@ -1,0 +1,136 @@
+//! Pages of rows, for forms that list otherwise than the pattern does: by position or by key set, as rows and not as JSON.
+
+use std::collections::HashMap;
+
+use chancery_record::Value;
+use chancery_store::Tx;
+
+use crate::{
+    Context, Expression, Problem, Shape, Sql,
+    read::{
+        emit::StoredRow,
+        filter_sql::OfOne,
+        list::Reading,
+        load::load_rows,
+        page::{Page, Position, sort_field, sort_value},
+    },
+};
+
+/// Which rows are read.
+pub struct Slice<'a> {
+    /// What they match.
+    pub filter: Option<Expression>,
+    /// The field that they are in order of, by its name; the key's order where there is none.
+    pub sort_by: Option<&'a str>,
+    /// Whether the order is the other way round.
+    pub descending: bool,
+    /// Behind which they come: the value of the sort field, and of the key.
+    pub after: Option<[Value; 2]>,
+    /// How many come before them.
+    pub skip: usize,
+    /// How many they are at most.
+    pub count: usize,
+    /// A further condition, in which `t` is the table.
+    pub condition: &'a dyn Fn(&mut Sql),
+}
+
+/// The rows of a slice.
+#[derive(Debug, Default)]
+pub struct SlicePage {
+    /// The rows.
+    pub rows: Vec<StoredRow>,
+    /// Behind which others come, if any do.
+    pub next: Option<[Value; 2]>,
+}
+
+impl<'a> Slice<'a> {
+    fn reading(self, shape: &'static Shape) -> Result<Reading<'a>, Problem> {
+        let page = Page {
+            sort: self.sort_by.map(|name| sort_field(shape, name)).transpose()?,
+            filter: self.filter,
+            descending: self.descending,
+            from: self.after.map(|[sort, key]| Position { sort, key }),
+            ..Page::default()
+        };
+        Ok(Reading { shape, page, owner: None, condition: self.condition })
+    }
+}
+
+/// How many rows match, wherever the slice begins.
+///
+/// # Errors
+/// A filter on what the resource does not have.
+pub fn count_slice(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    slice: Slice<'_>,
+) -> Result<i64, Problem> {
+    slice.reading(shape)?.total(context, tx)
+}
+
+/// Reads the rows of a slice.
+///
+/// # Errors
+/// A filter or an order by what the resource does not have.
+pub fn load_slice(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    slice: Slice<'_>,
+) -> Result<SlicePage, Problem> {
+    let (mut skip, count) = (slice.skip, slice.count);
+    let reading = slice.reading(shape)?;
+    if let (None, 0, Some(of_one)) =
+        (reading.page.sort, skip, reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)))
+        && reading.are_few(context, tx, &of_one)?
+    {
+        let (rids, next) = reading.page_of_members(context, tx, &of_one, count)?;
+        let rows = load_rows(context, tx, shape, &rids)?;
+        let mut found: HashMap<i64, StoredRow> = rows.into_iter().map(|row| (row.rid, row)).collect();
+        let rows = rids.iter().filter_map(|rid| found.remove(rid)).collect();
+        return Ok(SlicePage { rows, next: next.map(|Position { sort, key }| [sort, key]) });
+    }
+    let (mut rows, mut part, mut from) = (Vec::new(), reading.first_part(), reading.page.from.clone());
+    loop {
+        let mut sql = reading.statement(context, part, from.as_ref(), count + 1 - rows.len())?;
+        if skip > 0 {
+            sql.add(&format!(" OFFSET {skip}"));
+        }
+        let before = rows.len();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            rows.push(StoredRow::read(shape, &context.scope, None, row)?);
+            Ok(())
+        })?;
+        let next = reading.part_after(part).filter(|_| rows.len() <= count);
+        let Some(next) = next else { break };
+        if skip > 0 {
+            let there = if rows.len() > before { skip } else { with_value(context, tx, &reading)? };
+            skip -= there.min(skip);
+        }
+        (part, from) = (next, None);
+    }
+    let goes_on = rows.len() > count;
+    rows.truncate(count);
+    let next = rows.last().filter(|_| goes_on).map(|row| position(&reading, row));
+    Ok(SlicePage { rows, next })
+}
+
+/// How many rows have a value of the sort field.
+fn with_value(context: &Context, tx: &mut Tx<'_>, reading: &Reading<'_>) -> Result<usize, Problem> {
+    let Some(field) = reading.page.sort else { return Ok(0) };
+    let condition = |sql: &mut Sql| {
+        (reading.condition)(sql);
+        sql.add(&format!(" AND t.{} IS NOT NULL", field.column));
+    };
+    let page = Page { filter: reading.page.filter.clone(), ..Page::default() };
+    let counted = Reading { shape: reading.shape, page, owner: None, condition: &condition };
+    Ok(usize::try_from(counted.total(context, tx)?).unwrap_or(usize::MAX))
+}
+
+fn position(reading: &Reading<'_>, row: &StoredRow) -> [Value; 2] {
+    let sort =
+        reading.page.sort.map_or(Value::Null, |field| sort_value(field, field.value(&row.values).clone()));
+    let key = reading.shape.key().map_or(Value::Null, |key| key.value(&row.values).clone());
+    [sort, key]
+}

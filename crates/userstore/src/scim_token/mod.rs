@@ -1,0 +1,183 @@
+//! SCIM tokens: by which a directory provisions the users and groups of a store (`7-scim.md`, section 8).
+
+mod rules;
+
+use chancery_record::{
+    Bytes, DERIVED, DefaultValue, FIXED, FieldType, HIDDEN, KEY, Kind, ListRule, Mismatch, Name, OPEN, SCOPE,
+    SHOWN, ShortText, TextRule, Timestamp, Token, Value, choice_types, id_types, list_of, list_value, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, Tx,
+    Unique, added, advance, check_if_match, key_of, load, standard,
+};
+use uuid::Uuid;
+
+use crate::InstanceId;
+
+id_types! {
+    /// The id of a SCIM token.
+    ScimTokenId
+}
+
+choice_types! {
+    /// Whose users and groups a token reaches.
+    ScimReach {
+        /// Those that tokens of its lineage made.
+        Owned,
+        /// All of the store.
+        All,
+    }
+}
+
+/// What a token may do.
+static RIGHT: TextRule = TextRule {
+    name: "ScimRight",
+    min: 1,
+    max: 20,
+    pattern: Some("^(Read|WriteUsers|WriteGroups|Delete)$"),
+    example: "Read",
+    shape: |text| {
+        let is_known = ALL_RIGHTS.contains(&text);
+        if is_known { Ok(None) } else { Err("Read, WriteUsers, WriteGroups or Delete") }
+    },
+    ..TextRule::PLAIN
+};
+
+/// A network in CIDR notation, or one address.
+static NETWORK: TextRule = TextRule {
+    name: "Network",
+    min: 2,
+    max: 50,
+    example: "192.0.2.0/24",
+    shape: |text| {
+        if rules::is_network(text) {
+            Ok(None)
+        } else {
+            Err("a network such as 192.0.2.0/24 or 2001:db8::/32, or an address")
+        }
+    },
+    ..TextRule::PLAIN
+};
+
+const ALL_RIGHTS: [&str; 4] = ["Read", "WriteUsers", "WriteGroups", "Delete"];
+static RIGHTS: ListRule = ListRule { item: &RIGHT, most: ALL_RIGHTS.len() };
+static NETWORKS: ListRule = ListRule { item: &NETWORK, most: 50 };
+
+macro_rules! list_type {
+    ($(#[doc = $about:literal])* $name:ident, $rule:expr) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(pub Vec<String>);
+
+        impl FieldType for $name {
+            const KIND: Kind = Kind::Texts(&$rule);
+            fn into_value(self) -> Value {
+                list_value(&self.0)
+            }
+            fn from_value(value: Value) -> Result<Self, Mismatch> {
+                let Value::Text(text) = value else { return Err(Mismatch("")) };
+                list_of(&text).map(Self).ok_or(Mismatch(""))
+            }
+        }
+    };
+}
+
+list_type!(
+    /// What a token may do.
+    ScimRights,
+    RIGHTS
+);
+list_type!(
+    /// The networks that a token is good in; all where there are none.
+    ScimNetworks,
+    NETWORKS
+);
+
+record! {
+    /// A token by which a directory provisions users and groups (SCIM).
+    pub struct ScimToken {
+        /// The user store.
+        instance_id: InstanceId = SCOPE,
+        /// The token's id: what it changes, the audit trail tells under this.
+        id: ScimTokenId = KEY,
+        /// Its name.
+        name: Name = OPEN,
+        /// The token. It is returned when it is created and never again.
+        token: Option<ShortText> = SHOWN.unstored(),
+        /// Its first twelve characters.
+        hint: ShortText = SHOWN.or(DefaultValue::Text("")),
+        /// What it may do.
+        rights: ScimRights = OPEN.or(DefaultValue::Text(r#"["Read","WriteUsers","WriteGroups","Delete"]"#)),
+        /// Whose users and groups it reaches: those that tokens of its lineage made, or all.
+        reach: ScimReach = FIXED.or(DefaultValue::Text("Owned")),
+        /// The token that it succeeds: it reaches what that one reaches.
+        successor_of: Option<ScimTokenId> = FIXED,
+        /// Whether e-mail addresses that it writes count as confirmed.
+        confirms_email: bool = OPEN.or(DefaultValue::Bool(false)),
+        /// The networks that it is good in; all where there are none.
+        networks: ScimNetworks = OPEN.or(DefaultValue::Text("[]")),
+        /// When it ends, at most two years from now; a year where it is not said.
+        expires_on: Option<Timestamp> = OPEN,
+        /// Whether it is good.
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
+        /// Since when it writes no more, because it deactivated or deleted too many within an hour.
+        stopped_on: Option<Timestamp> = SHOWN,
+        /// When it was last used, to the hour.
+        last_used_on: Option<Timestamp> = DERIVED,
+        /// How many users tokens of its line made; 1,001 where there are more.
+        owned_users: i64 = DERIVED.or(DefaultValue::Int(0)),
+        /// How many groups they made; 1,001 where there are more.
+        owned_groups: i64 = DERIVED.or(DefaultValue::Int(0)),
+        /// A keyed digest of the token.
+        digest: Option<Bytes> = HIDDEN,
+        /// The first token of its line.
+        lineage: Option<Uuid> = HIDDEN,
+        /// Changes with every write to the token.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The shape of SCIM tokens.
+pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token", Reach::Store)
+    .read_from(
+        "(SELECT s.*, (SELECT u.used_on FROM scim_token_use u WHERE u.token_id = s.id) AS last_used_on, \
+         (SELECT count(*) FROM (SELECT 1 FROM user_account o WHERE o.store = s.store AND o.scim_owner = s.lineage \
+         AND o.quarantined_on IS NULL LIMIT 1001) n) AS owned_users, \
+         (SELECT count(*) FROM (SELECT 1 FROM user_group o WHERE o.store = s.store AND o.scim_owner = s.lineage \
+         LIMIT 1001) n) AS owned_groups FROM scim_token s)",
+    )
+    .unique(&[
+        Unique::new("scim_token__id", &[ScimToken::ID.field()]),
+        Unique::new("scim_token__digest", &[ScimToken::DIGEST.field()]).reported_at(ScimToken::TOKEN),
+    ])
+    .validate_rows(rules::make)
+    .bumps_epoch();
+
+/// The operations on SCIM tokens.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("ScimToken", "/administration/ScimToken", UserStore, UserStore, &SCIM_TOKEN));
+/// Those beyond the standard pattern.
+pub static MORE: &[Op] = &[Op::new(
+    "ResumeScimToken",
+    M::Post,
+    "/administration/ScimToken/{id}/resume",
+    UserStore,
+    &SCIM_TOKEN,
+    A::Custom(Custom::writing(resume).replying(Reply::Empty)),
+    "Lets a token write again that was stopped because it deactivated or deleted too many.",
+)
+.answering(204, Reply::Empty)
+.added()];
+
+fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = key_of(call, &SCIM_TOKEN)?;
+    let was = load(&call.context, tx, &SCIM_TOKEN, None, key)?;
+    check_if_match(call, tx, &SCIM_TOKEN, &was)?;
+    if was.get(ScimToken::STOPPED_ON)?.is_none() {
+        return Err(Problem::conflict("The token is not stopped."));
+    }
+    let mut values = was.values.clone();
+    ScimToken::STOPPED_ON.set(&mut values, None)?;
+    advance(&call.context, tx, &SCIM_TOKEN, &was, values, ("Modified", "resumed"))?;
+    Ok(Answer::new(call.request.op.status))
+}

@@ -1,0 +1,97 @@
+//! What a new token is made of, and the bounds of its life.
+
+use std::{collections::HashMap, net::IpAddr};
+
+use chancery_record::{Bytes, FieldOf, FieldType, ShortText, Timestamp, Value};
+use chancery_resource::{Call, Problem, ProblemKind, ProposedRow, StoreError, Tx, Violation, random};
+use chancery_scim::{digest_of, token_of};
+use uuid::Uuid;
+
+use super::{ScimToken, ScimTokenId};
+
+/// The most tokens of a store.
+const MOST: usize = 100;
+/// How long a token lives where it is not said, in ms.
+const YEAR: i64 = 365 * 24 * 3600 * 1000;
+/// The characters of a token that are kept to know it by.
+const HINT: usize = 12;
+
+/// Whether a text is an address, or a network in CIDR notation.
+pub fn is_network(text: &str) -> bool {
+    let (address, length) = text.split_once('/').map_or((text, None), |(one, two)| (one, Some(two)));
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    length.is_none_or(|length| length.parse::<u32>().is_ok_and(|length| length <= bits))
+}
+
+/// Makes new tokens, and judges when tokens end.
+pub fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
+    let now = call.context.now;
+    for (index, row) in rows.iter_mut().enumerate() {
+        let expires_on = row.get(ScimToken::EXPIRES_ON)?.unwrap_or(Timestamp(now.0 + YEAR));
+        let was = row.was.map(|was| was.get(ScimToken::EXPIRES_ON)).transpose()?.flatten();
+        if expires_on.0 > now.0 + 2 * YEAR && was != Some(expires_on) {
+            violations.push(wrong(index, ScimToken::EXPIRES_ON, "is more than two years from now"));
+        }
+        row.set(ScimToken::EXPIRES_ON, Some(expires_on))?;
+        row.set(ScimToken::TOKEN, None)?;
+    }
+    let new = rows.iter().filter(|row| row.was.is_none()).count();
+    if new == 0 {
+        return Ok(violations);
+    }
+    let lineages = read(tx, call.context.scope.store())?;
+    if lineages.len() + new > MOST {
+        let detail = format!("would be more than the {MOST} tokens that a user store has");
+        let field = ScimToken::NAME.field();
+        violations.push(Violation { row: 0, kind: ProblemKind::Conflict, field, detail });
+    }
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+        let own = row.get(ScimToken::ID)?.0;
+        let lineage = match row.get(ScimToken::SUCCESSOR_OF)? {
+            None => own,
+            Some(ScimTokenId(before)) => lineages.get(&before).copied().unwrap_or_else(|| {
+                violations.push(wrong(index, ScimToken::SUCCESSOR_OF, "names no ScimToken"));
+                own
+            }),
+        };
+        row.set(ScimToken::LINEAGE, Some(lineage))?;
+        let token = token_of(random());
+        let hint: String = token.chars().take(HINT).collect();
+        row.set(ScimToken::HINT, ShortText::new(hint).map_err(StoreError::Internal)?)?;
+        row.set(ScimToken::DIGEST, Some(Bytes(digest_of(&call.context.app.master, &token))))?;
+        ScimToken::TOKEN.field().set(row.values, token.into());
+    }
+    Ok(violations)
+}
+
+/// The lineages of a store's tokens.
+fn read(tx: &mut Tx<'_>, store: i64) -> Result<HashMap<Uuid, Uuid>, StoreError> {
+    let mut lineages = HashMap::new();
+    tx.query("SELECT id, lineage FROM scim_token WHERE store = ?1", &[Value::Int(store)], |row| {
+        lineages.insert(row.id(0)?, row.id(1)?);
+        Ok(())
+    })?;
+    Ok(lineages)
+}
+
+fn wrong<T: FieldType>(row: usize, field: FieldOf<ScimToken, T>, detail: &str) -> Violation {
+    let kind = ProblemKind::InvalidRequest;
+    Violation { row, kind, field: field.field(), detail: detail.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_network;
+
+    #[test]
+    fn networks_are_addresses_and_prefixes() {
+        for good in ["192.0.2.0/24", "192.0.2.1", "0.0.0.0/0", "2001:db8::/32", "::1/128"] {
+            assert!(is_network(good), "{good}");
+        }
+        for wrong in ["192.0.2.0/33", "192.0.2", "example.com", "::/129", "192.0.2.0/", "192.0.2.0/-1"] {
+            assert!(!is_network(wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Tokens: who is let in, what they reach, and how they end.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{at, directory, error, group, ids, of_provider, one, operations, own, user};
+use crate::{id, pointers};
+
+on_both_engines! {
+    async fn a_token_is_shown_once(world: World) {
+        let (client, made) = directory(&world, json!({})).await;
+        let path = world.path(&format!("/ScimToken/{}", id(&made)));
+        let row = world.admin.get(&path).await.is(200).json();
+        assert_eq!((&row["token"], &row["hint"]), (&json!(null), &made["token"].as_str().unwrap()[..12].into()));
+        assert_eq!(row["rights"], json!(["Read", "WriteUsers", "WriteGroups", "Delete"]));
+        let trail = world.admin.get(&world.path("/CustomAuditTrail?count=5&sortOrder=descending")).await.is(200);
+        assert!(!String::from_utf8_lossy(&trail.bytes).contains(made["token"].as_str().unwrap()));
+        client.get(&at("/Users")).await.expect(200);
+        let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
+        world.admin.patch(&path, off).await.expect(202);
+        let refused = client.get(&at("/Users")).await;
+        error(&refused, 401);
+        assert!(refused.header("www-authenticate").is_some());
+        world.admin.delete(&path).await.expect(204);
+        error(&client.get(&at("/Users")).await, 401);
+        let late = json!({ "name": "late", "expiresOn": "2099-01-01T00:00:00Z" });
+        assert_eq!(pointers(&world.admin.post(&world.path("/ScimToken"), late).await.problem(400, "invalid-request")), ["/expiresOn"]);
+        let (past, _) = directory(&world, json!({ "expiresOn": "2020-01-01T00:00:00Z" })).await;
+        error(&past.get(&at("/Users")).await, 401);
+    }
+
+    async fn rights_and_networks_bound_a_token(world: World) {
+        let (reads, _) = directory(&world, json!({ "rights": ["Read"] })).await;
+        reads.get(&at("/Users")).await.expect(200);
+        error(&reads.post(&at("/Users"), json!({ "userName": "x" })).await, 403);
+        let (writes, _) = directory(&world, json!({ "rights": ["Read", "WriteUsers"] })).await;
+        let made = user(&writes, "ada").await;
+        error(&writes.delete(&one("Users", &made)).await, 403);
+        error(&writes.post(&at("/Groups"), json!({ "displayName": "g" })).await, 403);
+        let (far, _) = directory(&world, json!({ "networks": ["192.0.2.0/24"] })).await;
+        error(&far.get(&at("/Users")).await, 401);
+        let (near, _) = directory(&world, json!({ "networks": ["192.0.2.0/24", "127.0.0.0/8"] })).await;
+        near.get(&at("/Users")).await.expect(200);
+        let wrong = json!({ "name": "x", "networks": ["everywhere"], "rights": ["Everything"] });
+        let problem = world.admin.post(&world.path("/ScimToken"), wrong).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/networks", "/rights"]);
+    }
+
+    /// Two directories of one store see and harm nothing of each other's.
+    async fn directories_do_not_see_each_other(world: World) {
+        let (one_client, first) = directory(&world, json!({})).await;
+        let two = own(&world).await;
+        let (ada, bob) = (user(&one_client, "ada").await, user(&two, "bob").await);
+        let team = group(&one_client, "team", &[&ada]).await;
+        assert_eq!(ids(&two.get(&at("/Users")).await.is(200).json()), [id(&bob)]);
+        assert_eq!(ids(&two.get(&at("/Groups")).await.is(200).json()), [""; 0]);
+        let change = operations(&json!([{ "op": "replace", "path": "active", "value": false }]));
+        for path in [one("Users", &ada), one("Groups", &team)] {
+            error(&two.get(&path).await, 404);
+            error(&two.patch(&path, change.clone()).await, if path.contains("Users") { 404 } else { 400 });
+            error(&two.put(&path, json!({ "userName": "x", "displayName": "x" })).await, 404);
+            error(&two.delete(&path).await, 404);
+        }
+        assert_eq!(error(&two.post(&at("/Users"), json!({ "userName": "Ada" })).await, 409).0, "uniqueness");
+        let other = two.post(&at("/Users"), json!({ "userName": "x", "externalId": "same" })).await.is(201).json();
+        one_client.post(&at("/Users"), json!({ "userName": "y", "externalId": "same" })).await.expect(201);
+        error(&two.post(&at("/Users"), json!({ "userName": "z", "externalId": "same" })).await, 409);
+        let theirs = group(&two, "theirs", &[]).await;
+        let add = operations(&json!([{ "op": "add", "path": "members", "value": [{ "value": ada["id"] }] }]));
+        error(&two.patch(&one("Groups", &theirs), add).await, 400);
+
+        let (next, _) = directory(&world, json!({ "successorOf": first["id"] })).await;
+        next.get(&one("Users", &ada)).await.expect(200);
+        let told = world.admin.get(&world.path(&format!("/ScimToken/{}", id(&first)))).await.is(200).json();
+        assert_eq!((&told["ownedUsers"], &told["ownedGroups"]), (&json!(2), &json!(1)));
+        let (all, _) = directory(&world, json!({ "reach": "All" })).await;
+        let seen = ids(&all.get(&at("/Users")).await.is(200).json());
+        assert!(seen.contains(&id(&ada).to_owned()) && seen.contains(&id(&other).to_owned()) && seen.len() == 4, "{seen:?}");
+        let by_hand = world.user("zoe").await;
+        all.get(&one("Users", &by_hand)).await.expect(200);
+    }
+
+    async fn a_token_is_good_at_its_instance_alone(world: World) {
+        let store = own(&world).await;
+        let (provider, base) = of_provider(&world, "partner").await;
+        error(&store.get(&format!("{base}/Users")).await, 401);
+        error(&provider.get(&at("/Users")).await, 401);
+        error(&provider.get("/api/scim/v2/nobody/Users").await, 401);
+        error(&world.anonymous.get(&at("/Users")).await, 401);
+        error(&world.anonymous.with_token("chscim_nobody").get(&at("/Users")).await, 401);
+        provider.get(&format!("{base}/Users")).await.expect(200);
+        // a client app that administers the store reaches all of it
+        let made = user(&store, "ada").await;
+        world.admin.get(&one("Users", &made)).await.expect(200);
+        world.admin.post(&at("/Users"), json!({ "userName": "bob" })).await.expect(201);
+        let nobody = world.client("nobody", &[]).await;
+        error(&nobody.get(&at("/Users")).await, 403);
+        // a new token of the provider ends the one before
+        let path = "/api/management/v2/IdpInstance/partner/scim/token";
+        world.admin.send(http::Method::POST, path, &[], Vec::new()).await.expect(204);
+        error(&provider.get(&format!("{base}/Users")).await, 401);
+    }
+
+    async fn a_token_has_so_many_requests(world: World) {
+        world.set_option("ScimRateLimit", "1").await;
+        let client = own(&world).await;
+        let mut refused = None;
+        for _ in 0..10 {
+            let answer = client.get(&at("/ServiceProviderConfig")).await;
+            answer.expect(200);
+            let answer = client.get(&at("/Users")).await;
+            if answer.status == 429 {
+                refused = Some(answer);
+                break;
+            }
+        }
+        let refused = refused.unwrap();
+        error(&refused, 429);
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+
+    /// A directory would be administrator if it could write who is.
+    async fn administrators_are_not_provisioned(world: World) {
+        let (client, _) = directory(&world, json!({ "reach": "All" })).await;
+        let (ada, bob) = (user(&client, "ada").await, user(&client, "bob").await);
+        let team = group(&client, "admins", &[&bob]).await;
+        for path in ["User", "Group"] {
+            world.admin.send(http::Method::POST, &world.path(&format!("/{path}/synchronize")), &[], Vec::new()).await.expect(200);
+        }
+        let people = world.all("ApplicationUser").await;
+        let person = people.as_array().unwrap().iter().find(|one| one["identities"][0]["subject"] == ada["id"]).unwrap().clone();
+        let groups = world.all("ApplicationGroup").await;
+        let role = |of: &str, who: &serde_json::Value| json!({ "principalType": of, "principalId": who["id"], "roleType": "SystemAdmin" });
+        world.make("RoleAssignment", role("PlatformUser", &person)).await;
+        world.make("RoleAssignment", role("PlatformGroup", &groups[0])).await;
+        for (who, operation) in [
+            (&ada, json!({ "op": "replace", "path": "active", "value": false })),
+            (&ada, json!({ "op": "replace", "path": "userName", "value": "eve" })),
+            (&ada, json!({ "op": "replace", "path": "password", "value": "four lively grey herons" })),
+            (&bob, json!({ "op": "replace", "path": "emails[type eq \"work\"].value", "value": "e@example.com" })),
+        ] {
+            error(&client.patch(&one("Users", who), operations(&json!([operation]))).await, 403);
+        }
+        client.patch(&one("Users", &ada), operations(&json!([{ "op": "replace", "path": "title", "value": "x" }]))).await.expect(200);
+        error(&client.delete(&one("Users", &ada)).await, 403);
+        let eve = user(&client, "eve").await;
+        let add = operations(&json!([{ "op": "add", "path": "members", "value": [{ "value": eve["id"] }] }]));
+        error(&client.patch(&one("Groups", &team), add).await, 403);
+        let members = client.get(&one("Groups", &team)).await.is(200).json()["members"].as_array().unwrap().len();
+        assert_eq!(members, 1);
+        error(&client.delete(&one("Groups", &team)).await, 403);
+    }
+}

@@ -1,0 +1,134 @@
+//! Lists: filters, orders, pages by position and by cursor, searches.
+
+use chancery_testkit::{Client, on_both_engines};
+use serde_json::{Value as Json, json};
+
+use super::{at, error, group, ids, own, user};
+use crate::{each, id, list::encode};
+
+async fn found(client: &Client, filter: &str) -> Vec<String> {
+    let list = client
+        .get(&at(&format!("/Users?attributes=userName&filter={}", encode(filter))))
+        .await
+        .is(200)
+        .json();
+    each(&list["Resources"], "userName").into_iter().map(str::to_owned).collect()
+}
+
+on_both_engines! {
+    async fn filters_find(world: World) {
+        let client = own(&world).await;
+        for (name, more) in [
+            ("ada", json!({ "externalId": "x1", "emails": [{ "value": "a@example.com", "type": "work" }], "name": { "familyName": "Lovelace" } })),
+            ("bob", json!({ "active": false, "name": { "familyName": "Babbage" } })),
+            ("Carl", json!({})),
+        ] {
+            let mut body = more;
+            body["userName"] = json!(name);
+            client.post(&at("/Users"), body).await.expect(201);
+        }
+        let ada = client.get(&at(&format!("/Users?filter={}", encode("userName eq \"ADA\"")))).await.is(200).json();
+        let ada = ada["Resources"][0].clone();
+        let team = group(&client, "team", &[&ada]).await;
+        for (filter, names) in [
+            ("userName eq \"ADA\"".to_owned(), vec!["ada"]), ("externalId eq \"x1\"".to_owned(), vec!["ada"]),
+            ("externalId eq \"X1\"".to_owned(), vec![]), ("emails.value eq \"A@example.com\"".to_owned(), vec!["ada"]),
+            ("emails[type eq \"work\" and value eq \"a@example.com\"]".to_owned(), vec!["ada"]),
+            ("active eq false".to_owned(), vec!["bob"]), ("name.familyName sw \"b\"".to_owned(), vec!["bob"]),
+            ("userName pr and not (userName eq \"bob\")".to_owned(), vec!["ada", "Carl"]),
+            (format!("groups.value eq \"{}\"", id(&team)), vec!["ada"]), (format!("id eq \"{}\"", id(&ada)), vec!["ada"]),
+            ("urn:ietf:params:scim:schemas:core:2.0:User:userName eq \"bob\"".to_owned(), vec!["bob"]),
+        ] {
+            assert_eq!(found(&client, &filter).await, names, "{filter}");
+        }
+        for filter in ["userName is \"x\"", "nobody eq 1", "roles.value eq \"x\"", "(userName pr"] {
+            let answer = client.get(&at(&format!("/Users?filter={}", encode(filter)))).await;
+            assert_eq!(error(&answer, 400).0, "invalidFilter", "{filter}");
+        }
+        let ordered = client.get(&at("/Users?sortBy=userName&sortOrder=descending&attributes=userName")).await.is(200).json();
+        assert_eq!(each(&ordered["Resources"], "userName"), ["Carl", "bob", "ada"]);
+        let ordered = client.get(&at("/Users?sortBy=name.familyName&attributes=userName")).await.is(200).json();
+        assert_eq!(each(&ordered["Resources"], "userName"), ["bob", "ada", "Carl"], "who has none comes last");
+    }
+
+    async fn pages_have_everybody_once(world: World) {
+        let client = own(&world).await;
+        let mut all = Vec::new();
+        for number in 0..7 {
+            let mut body = json!({ "userName": format!("u{number}") });
+            if number % 2 == 0 {
+                body["name"] = json!({ "familyName": format!("F{number}") });
+            }
+            all.push(id(&client.post(&at("/Users"), body).await.is(201).json()).to_owned());
+        }
+        for order in ["", "&sortBy=userName", "&sortBy=name.familyName", "&sortBy=name.familyName&sortOrder=descending"] {
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let page = client.get(&at(&format!("/Users?count=2{order}&cursor={cursor}"))).await.is(200).json();
+                assert_eq!(page.get("totalResults"), None);
+                seen.extend(ids(&page));
+                match page["nextCursor"].as_str() {
+                    Some(next) => next.clone_into(&mut cursor),
+                    None => break,
+                }
+            }
+            let mut sorted = seen.clone();
+            sorted.sort();
+            assert_eq!(sorted, all, "by cursor {order}");
+            let mut by_index = Vec::new();
+            for start in [1, 3, 5, 7, 9] {
+                let page = client.get(&at(&format!("/Users?count=2&startIndex={start}{order}"))).await.is(200).json();
+                assert_eq!((&page["totalResults"], &page["startIndex"]), (&json!(7), &json!(start)));
+                by_index.extend(ids(&page));
+            }
+            assert_eq!(by_index, seen, "by index {order}");
+        }
+        let counted = client.get(&at("/Users?count=0")).await.is(200).json();
+        assert_eq!((&counted["totalResults"], ids(&counted).len()), (&json!(7), 0));
+        let begun = client.get(&at("/Users?startIndex=-4&count=-1")).await.is(200).json();
+        assert_eq!((&begun["startIndex"], ids(&begun).len()), (&json!(1), 0));
+        let next = client.get(&at("/Users?count=2&cursor=")).await.is(200).json();
+        let next = next["nextCursor"].as_str().unwrap();
+        for path in [format!("/Users?filter=userName%20pr&cursor={next}"), "/Users?cursor=x".to_owned(), format!("/Groups?cursor={next}")] {
+            assert_eq!(error(&client.get(&at(&path)).await, 400).0, "invalidCursor", "{path}");
+        }
+        let another = own(&world).await;
+        assert_eq!(error(&another.get(&at(&format!("/Users?cursor={next}"))).await, 400).0, "invalidCursor");
+    }
+
+    async fn bodies_search(world: World) {
+        let client = own(&world).await;
+        let ada = user(&client, "ada").await;
+        let team = group(&client, "ada", &[]).await;
+        let body = json!({ "filter": "userName eq \"ada\"", "attributes": ["userName"], "startIndex": 1, "count": 10 });
+        let list = client.post(&at("/Users/.search"), body).await.is(200).json();
+        assert_eq!(list["Resources"], json!([{ "id": ada["id"], "userName": "ada", "schemas": ada["schemas"] }]));
+        let both = client.post(&at("/.search"), json!({ "filter": "id pr" })).await.is(200).json();
+        assert_eq!((&both["totalResults"], ids(&both)), (&json!(2), vec![id(&ada).to_owned(), id(&team).to_owned()]));
+        let one = client.post(&at("/.search"), json!({ "filter": "displayName eq \"ADA\"", "startIndex": 1 })).await.is(200).json();
+        assert_eq!(ids(&one), [id(&team)]);
+        assert_eq!(error(&client.post(&at("/.search"), json!({ "filter": "nobody pr" })).await, 400).0, "invalidFilter");
+    }
+
+    async fn documents_tell_what_there_is(world: World) {
+        let client = own(&world).await;
+        let config = world.anonymous.get(&at("/ServiceProviderConfig")).await.is(200);
+        assert_eq!(config.header("content-type"), Some("application/scim+json"));
+        assert_eq!(config.json()["filter"]["maxResults"], 1000);
+        let schemas = client.get(&at("/Schemas")).await.is(200).json();
+        let named: Vec<&str> = each(&schemas["Resources"], "id");
+        assert_eq!(named.len(), 3);
+        for name in named {
+            assert_eq!(client.get(&at(&format!("/Schemas/{name}"))).await.is(200).json()["id"], name);
+        }
+        assert_eq!(client.get(&at("/ResourceTypes/Group")).await.is(200).json()["endpoint"], "/Groups");
+        error(&client.get(&at("/Schemas?filter=id%20pr")).await, 403);
+        error(&client.get(&at("/Schemas/nobody")).await, 404);
+        error(&client.post(&at("/Schemas"), json!({})).await, 405);
+        error(&world.anonymous.get(&at("/Schemas")).await, 401);
+        error(&client.get(&at("/Me")).await, 501);
+        let plain = client.send(http::Method::GET, &at("/Users"), &[("accept", "application/json")], Vec::new()).await.is(200);
+        assert_eq!(plain.header("content-type"), Some("application/json"));
+        let _: Json = plain.json();
+    }
+}

@@ -1,0 +1,91 @@
+//! The end of a user, the return from quarantine, and the brake on directories that remove many.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{at, directory, error, group, of_provider, one, operations, own, user};
+use crate::id;
+
+on_both_engines! {
+    /// Who returns starts clean, under the old id.
+    async fn who_returns_starts_clean(world: World) {
+        let client = own(&world).await;
+        let body = json!({ "userName": "ada", "externalId": "x1", "title": "Countess", "password": "four lively grey herons",
+            "roles": [{ "value": "author" }], "phoneNumbers": [{ "value": "12345" }] });
+        let made = client.post(&at("/Users"), body).await.is(201).json();
+        let team = group(&client, "team", &[&made]).await;
+        client.delete(&one("Users", &made)).await.expect(204);
+        error(&client.get(&one("Users", &made)).await, 404);
+        let other = json!({ "userName": "ada", "externalId": "x2" });
+        let (word, detail) = error(&client.post(&at("/Users"), other).await, 409);
+        assert!(word == "uniqueness" && detail.contains("externalId"), "{detail}");
+        error(&own(&world).await.post(&at("/Users"), json!({ "userName": "ada" })).await, 409);
+        world.set_option("ScimCreateRestores", "false").await;
+        error(&client.post(&at("/Users"), json!({ "userName": "ada", "externalId": "x1" })).await, 409);
+        world.set_option("ScimCreateRestores", "true").await;
+        let back = client.post(&at("/Users"), json!({ "userName": "Ada", "externalId": "x1", "nickName": "A" })).await.is(201).json();
+        assert_eq!((&back["id"], &back["userName"], &back["nickName"]), (&made["id"], &json!("Ada"), &json!("A")));
+        for name in ["title", "roles", "phoneNumbers", "groups"] {
+            assert_eq!(back.get(name), None, "{name}");
+        }
+        assert_eq!(client.get(&one("Groups", &team)).await.is(200).json().get("members"), None);
+        let path = world.path("").replace("/administration", "/PublicAdmin/user/loginname/ada/password/change");
+        let old = json!({ "oldPassword": "four lively grey herons", "newPassword": "six noisy red foxes" });
+        assert_ne!(world.anonymous.post(&path, old).await.status, 200, "the password is gone");
+    }
+
+    async fn too_many_removals_stop_a_token(world: World) {
+        world.set_option("ScimMassChangeLimit", "2").await;
+        let (client, made) = directory(&world, json!({})).await;
+        let mut users = Vec::new();
+        for name in ["a", "b", "c"] {
+            users.push(user(&client, name).await);
+        }
+        let off = operations(&json!([{ "op": "replace", "path": "active", "value": false }]));
+        client.patch(&one("Users", &users[0]), off.clone()).await.expect(200);
+        client.delete(&one("Users", &users[1])).await.expect(204);
+        let (_, detail) = error(&client.delete(&one("Users", &users[2])).await, 403);
+        assert!(detail.contains("more than 2"), "{detail}");
+        error(&client.post(&at("/Users"), json!({ "userName": "d" })).await, 403);
+        client.get(&one("Users", &users[2])).await.expect(200);
+        let path = world.path(&format!("/ScimToken/{}", id(&made)));
+        let row = world.admin.get(&path).await.is(200).json();
+        assert!(row["stoppedOn"].is_string(), "{row}");
+        let events = world.admin.get(&world.path("/Event?count=1000&wait=5&type=platform.userstore.scimtoken.stopped")).await.is(200).json();
+        assert_eq!(events["items"][0]["subject"], made["id"]);
+        let resume = format!("{path}/resume");
+        world.admin.send(http::Method::POST, &resume, &[], Vec::new()).await.expect(204);
+        world.admin.send(http::Method::POST, &resume, &[], Vec::new()).await.problem(409, "conflict");
+        client.delete(&one("Users", &users[2])).await.expect(204);
+    }
+
+    async fn a_provider_s_brake_is_lifted_by_its_administrator(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        crate::management::instance::set_option(&world, &instance, "ScimMassChangeLimit", "0").await;
+        let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
+        let path = format!("{base}/Users/{}", id(&ada));
+        error(&client.delete(&path).await, 403);
+        error(&client.post(&format!("{base}/Users"), json!({ "userName": "bob" })).await, 403);
+        crate::management::instance::set_option(&world, &instance, "ScimMassChangeLimit", "5").await;
+        let resume = "/api/management/v2/IdpInstance/partner/scim/resume";
+        world.admin.send(http::Method::POST, resume, &[], Vec::new()).await.expect(204);
+        world.admin.send(http::Method::POST, resume, &[], Vec::new()).await.problem(409, "conflict");
+        client.delete(&path).await.expect(204);
+    }
+
+    /// Client apps that are open to a person by name hold the person back, unless that is to go with the person.
+    async fn what_refers_to_a_person_holds_it_back(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
+        let app = world.all("ClientApp").await[0].clone();
+        let users = format!("/api/management/v2/ClientApp/{}/authorizedusers", id(&app));
+        world.admin.post(&users, json!({ "relatedIds": [ada["id"]] })).await.expect(202);
+        let path = format!("{base}/Users/{}", id(&ada));
+        let (word, _) = error(&client.delete(&path).await, 409);
+        assert_eq!(word, "");
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        crate::management::instance::set_option(&world, &instance, "ScimDeleteCascades", "true").await;
+        client.delete(&path).await.expect(204);
+    }
+}

@@ -1,0 +1,153 @@
+//! Users: what is written is what is read, in SCIM and in version 2.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{ENTERPRISE, at, directory, error, of_provider, one, operations, own, user};
+use crate::id;
+
+on_both_engines! {
+    async fn what_is_written_is_read(world: World) {
+        let client = own(&world).await;
+        let mut body = json!({
+            "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User", ENTERPRISE], "userName": "ada", "externalId": "x-1",
+            "name": { "givenName": "Ada", "familyName": "Lovelace" }, "title": "Countess", "locale": "en-GB",
+            "emails": [{ "value": "home@example.com", "type": "home" }, { "value": "ada@example.com", "type": "work", "primary": true }],
+            "phoneNumbers": [{ "value": "+44 20 123", "type": "mobile" }], "roles": [{ "value": "author" }], "unknown": 1,
+        });
+        body[ENTERPRISE] = json!({ "department": "Engines", "costCenter": "7" });
+        let answer = client.post(&at("/Users"), body.clone()).await.is(201);
+        let made = answer.json();
+        assert_eq!(answer.header("location"), made["meta"]["location"].as_str());
+        assert_eq!(answer.header("etag"), made["meta"]["version"].as_str());
+        let read = client.get(&one("Users", &made)).await.is(200);
+        assert_eq!(read.header("etag"), made["meta"]["version"].as_str());
+        assert_eq!(read.json(), made);
+        for name in ["userName", "externalId", "title", "locale", "emails", "roles", ENTERPRISE] {
+            assert_eq!(made[name], body[name], "{name}");
+        }
+        assert_eq!(made["phoneNumbers"], json!([{ "value": "+44 20 123", "type": "mobile" }]));
+        assert_eq!((&made["active"], &made["name"]["formatted"]), (&json!(true), &json!("Ada Lovelace")));
+        assert!(made["meta"]["created"].is_string() && made["meta"]["lastModified"].is_string(), "{made}");
+
+        let row = world.admin.get(&world.path(&format!("/User/{}", id(&made)))).await.is(200).json();
+        assert_eq!((&row["loginName"], &row["emailAddress"], &row["phoneNumber"]), (&json!("ada"), &json!("ada@example.com"), &json!("+44 20 123")));
+        assert_eq!((&row["externalUniqueIdentifier"], &row["emailAddressConfirmed"]), (&json!("x-1"), &json!(false)));
+        let entries = world.admin.get(&world.path(&format!("/user/{}/UserProfile", id(&made)))).await.is(200).json();
+        assert_eq!(entries.as_array().unwrap().len(), 3, "{entries}");
+    }
+
+    async fn a_put_replaces_and_a_patch_changes(world: World) {
+        let client = own(&world).await;
+        let made = client.post(&at("/Users"), json!({ "userName": "ada", "title": "Countess", "nickName": "A", "active": false })).await.is(201).json();
+        let path = one("Users", &made);
+        let put = client.put(&path, json!({ "userName": "ada", "nickName": "B" })).await.is(200).json();
+        assert_eq!((&put["title"], &put["nickName"], &put["active"]), (&json!(null), &json!("B"), &json!(false)));
+        let same = client.put(&path, json!({ "userName": "ada", "nickName": "B" })).await.is(200).json();
+        assert_eq!(same["meta"]["version"], put["meta"]["version"], "nothing changed");
+        let patch = operations(&json!([
+            { "op": "Replace", "value": { "active": "True", "name.familyName": "King" } },
+            { "op": "Add", "path": "emails[type eq \"work\"].value", "value": "a@example.com" },
+            { "op": "remove", "path": "nickName" },
+            { "op": "replace", "path": format!("{ENTERPRISE}:department"), "value": "Engines" },
+        ]));
+        let patched = client.patch(&path, patch).await.is(200).json();
+        assert_eq!((&patched["active"], &patched["nickName"], &patched["name"]["familyName"]), (&json!(true), &json!(null), &json!("King")));
+        assert_eq!(patched["emails"], json!([{ "value": "a@example.com", "type": "work", "primary": true }]));
+        assert_eq!(patched[ENTERPRISE]["department"], "Engines");
+        let version = patched["meta"]["version"].as_str().unwrap();
+        let if_match = |tag: &str| [("if-match", tag.to_owned()), ("content-type", "application/json".to_owned())];
+        for (tag, status) in [("W/\"stale\"", 412), (version, 200)] {
+            let body = operations(&json!([{ "op": "replace", "path": "title", "value": "x" }])).to_string().into_bytes();
+            let headers = if_match(tag);
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            client.send(http::Method::PATCH, &path, &headers, body).await.expect(status);
+        }
+        let known = [("if-none-match", version)];
+        client.send(http::Method::GET, &path, &known, Vec::new()).await.expect(304);
+    }
+
+    async fn mistakes_are_told_in_scims_names(world: World) {
+        let client = own(&world).await;
+        let made = user(&client, "ada").await;
+        let path = one("Users", &made);
+        assert_eq!(error(&client.post(&at("/Users"), json!({ "userName": "ADA" })).await, 409).0, "uniqueness");
+        let (word, detail) = error(&client.post(&at("/Users"), json!({ "userName": "bob", "emails": [{ "value": "no address" }] })).await, 400);
+        assert!(word == "invalidValue" && detail.contains("/emails"), "{detail}");
+        for (operation, word) in [
+            (json!({ "op": "replace", "path": "nobody", "value": 1 }), "invalidPath"),
+            (json!({ "op": "replace", "path": "id", "value": "x" }), "mutability"),
+            (json!({ "op": "replace", "path": "ims[type eq \"x\"].value", "value": "y" }), ""),
+            (json!({ "op": "replace", "path": "emails[value eq \"none\"]", "value": { "display": "x" } }), "noTarget"),
+            (json!({ "op": "move", "path": "title" }), "invalidSyntax"),
+        ] {
+            let answer = client.patch(&path, operations(&json!([operation]))).await;
+            if word.is_empty() { answer.expect(200) } else { assert_eq!(error(&answer, 400).0, word, "{operation}") }
+        }
+        error(&client.get(&at("/Users/7")).await, 404);
+        error(&client.get(&at("/Nobody")).await, 404);
+        error(&client.send(http::Method::POST, &at("/Users"), &[("content-type", "text/plain")], b"x".to_vec()).await, 415);
+        let dry = client.post(&at("/Users?dryRun=true"), json!({ "userName": "carl" })).await.is(201).json();
+        error(&client.get(&one("Users", &dry)).await, 404);
+    }
+
+    /// A password obeys the store's rules, and nobody reads it.
+    async fn a_password_is_set_by_the_stores_rules(world: World) {
+        let client = own(&world).await;
+        let body = json!({ "userName": "ada", "password": "four lively grey herons" });
+        let made = client.post(&at("/Users"), body).await.is(201).json();
+        assert!(!made.to_string().contains("herons"));
+        let (word, detail) = error(&client.post(&at("/Users"), json!({ "userName": "bob", "password": "short" })).await, 400);
+        assert!(word == "invalidValue" && detail.contains("password"), "{detail}");
+        let list = client.get(&at("/Users?filter=userName%20eq%20%22bob%22")).await.is(200).json();
+        assert_eq!(list["totalResults"], 0, "the user was not made without the password");
+        let patch = operations(&json!([{ "op": "replace", "path": "password", "value": "nine quiet blue whales" }]));
+        let changed = client.patch(&one("Users", &made), patch).await.is(200).json();
+        assert_ne!(changed["meta"]["version"], made["meta"]["version"]);
+        let verify = world.path("").replace("/administration", "/PublicAdmin/user/loginname/ada/password/change");
+        let body = json!({ "oldPassword": "nine quiet blue whales", "newPassword": "six noisy red foxes" });
+        world.anonymous.post(&verify, body).await.expect(200);
+    }
+
+    async fn a_confirming_directory_confirms(world: World) {
+        let (client, _) = directory(&world, json!({ "confirmsEmail": true })).await;
+        let made = client.post(&at("/Users"), json!({ "userName": "ada", "emails": [{ "value": "a@example.com" }] })).await.is(201).json();
+        let path = world.path(&format!("/User/{}", id(&made)));
+        assert_eq!(world.admin.get(&path).await.is(200).json()["emailAddressConfirmed"], true);
+        let patch = operations(&json!([{ "op": "replace", "path": "emails[type eq \"work\"].value", "value": "b@example.com" }]));
+        client.patch(&one("Users", &made), patch).await.expect(200);
+        assert_eq!(world.admin.get(&path).await.is(200).json()["emailAddressConfirmed"], true);
+    }
+
+    async fn a_manager_is_somebody_here(world: World) {
+        let client = own(&world).await;
+        let (boss, made) = (user(&client, "boss").await, user(&client, "ada").await);
+        let set = |value: serde_json::Value| operations(&json!([{ "op": "replace", "path": format!("{ENTERPRISE}:manager"), "value": value }]));
+        let path = one("Users", &made);
+        let told = client.patch(&path, set(boss["id"].clone())).await.is(200).json();
+        assert_eq!(told[ENTERPRISE]["manager"]["value"], boss["id"]);
+        assert_eq!(told[ENTERPRISE]["manager"]["$ref"], boss["meta"]["location"]);
+        let cleared = client.patch(&path, set(json!(""))).await.is(200).json();
+        assert_eq!(cleared.get(ENTERPRISE), None);
+        assert_eq!(error(&client.patch(&path, set(json!("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"))).await, 400).0, "invalidValue");
+    }
+
+    /// A person of an identity provider instance has one identity there, under the directory's id.
+    async fn a_person_has_an_identity(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let body = json!({ "userName": "ada@example.com", "externalId": "oid-1", "name": { "givenName": "Ada" }, "title": "not kept" });
+        let made = client.post(&format!("{base}/Users"), body).await.is(201).json();
+        assert_eq!((&made["displayName"], made.get("title")), (&json!("Ada"), None));
+        let path = format!("/api/management/v2/ApplicationUser/{}", id(&made));
+        let row = world.admin.get(&path).await.is(200).json();
+        assert_eq!((&row["firstName"], &row["identities"][0]["subject"]), (&json!("Ada"), &json!("oid-1")));
+        let one = format!("{base}/Users/{}", id(&made));
+        client.patch(&one, operations(&json!([{ "op": "replace", "path": "externalId", "value": "oid-2" }]))).await.expect(200);
+        assert_eq!(world.admin.get(&path).await.is(200).json()["identities"][0]["subject"], "oid-2");
+        error(&client.post(&format!("{base}/Users"), json!({ "userName": "ADA@example.com" })).await, 409);
+        error(&client.post(&format!("{base}/Users"), json!({ "userName": "bob", "externalId": "oid-2" })).await, 409);
+        client.delete(&one).await.expect(204);
+        world.admin.get(&path).await.problem(404, "not-found");
+        client.post(&format!("{base}/Users"), json!({ "userName": "ada@example.com", "externalId": "oid-2" })).await.expect(201);
+    }
+}

@@ -1,10 +1,16 @@
 //! Streams of events: the feed as server-sent events, which go on as long as their reader may read.
 
+use std::{sync::Arc, time::Duration};
+
+use chancery_record::Timestamp;
+use chancery_resource::EventCursor;
 use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::{Value as Json, json};
 
 use crate::id;
+
+const NOW: Timestamp = Timestamp(1_795_253_400_000);
 
 fn stream(world: &World) -> String {
     world.path("/Event/stream")
@@ -54,6 +60,81 @@ on_both_engines! {
         }
         world.admin.get(&path).await.problem(503, "unavailable");
         drop(open);
+    }
+
+    /// Section 4: many read one trail at a time; each gets all that it asked for, and learns of itself alone that it acted.
+    async fn each_reader_of_a_trail_gets_its_own(world: World) {
+        let store = Some(instance(&world).await);
+        let other = world.client("other", &[("UserStoreAdmin", None, store)]).await;
+        let users = format!("{}?after=now&type=platform.userstore.user.*", stream(&world));
+        let all = format!("{}?after=now", stream(&world));
+        let mut readers = Vec::new();
+        for (client, path, acted) in [(&world.admin, &users, true), (&other, &users, false), (&world.admin, &all, true), (&other, &all, false)] {
+            readers.push((client, client.stream(path, &[]).await, (path == &all, acted)));
+        }
+        let mut made = Vec::new();
+        for number in 0..5 {
+            made.push((true, world.user(&format!("u{number}")).await["id"].clone()));
+            made.push((false, world.group(&format!("g{number}")).await["id"].clone()));
+        }
+        for (client, mut reader, (is_all, acted)) in readers {
+            let mut last = None;
+            for (_, subject) in made.iter().filter(|(is_user, _)| is_all || *is_user) {
+                let told = reader.next().await.unwrap();
+                let event = data(&told.data);
+                assert_eq!((&event["subject"], &event["type"]), (subject, &json!(told.event)));
+                assert_eq!(event["data"]["actor"].is_string(), acted);
+                last = Some((told.id, event));
+            }
+            // a cursor is the feed's, and so is what stands there
+            let (cursor, event) = last.unwrap();
+            let whole = client.get(&format!("{}?count=1000", world.path("/Event"))).await.is(200).json();
+            assert!(whole["items"].as_array().unwrap().contains(&event));
+            client.get(&format!("{}?after={cursor}", world.path("/Event"))).await.expect(200);
+        }
+    }
+
+    /// Section 4: the end of a trail is read once for all who are there; who is further behind reads for itself.
+    async fn the_end_of_a_trail_is_read_once(world: World) {
+        let app = &world.app.context;
+        world.user("ada").await;
+        let told = world.admin.get(&format!("{}?after=now", world.path("/Event"))).await.is(200).json();
+        let begin = EventCursor::read(app, told["next"].as_str().unwrap()).unwrap();
+        let tail = app.tails.follow(begin.trail).unwrap();
+        let read = async |cursor| tail.behind(app, &world.app.store, (cursor, NOW)).await;
+        world.user("ben").await;
+        app.tails.wait(begin.trail, begin.position, Duration::from_secs(30)).await;
+        let (first, second) = tokio::join!(read(begin), read(begin));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        assert!(first.len() == 1 && Arc::ptr_eq(&first[0], &second[0]));
+        world.user("eve").await;
+        app.tails.wait(begin.trail, begin.position + 1, Duration::from_secs(30)).await;
+        let third = read(begin).await.unwrap();
+        assert!(Arc::ptr_eq(&first[0], &third[0]), "it is not read again");
+        let before = EventCursor { position: 0, event: 0, ..begin };
+        let of_another_history = EventCursor { event: begin.event + 1, ..begin };
+        assert!(read(before).await.is_none() && read(of_another_history).await.is_none());
+    }
+
+    /// Section 4: of the configuration a reader is streamed what its roles cover, beside one who is streamed all.
+    async fn streams_of_the_configuration_are_within_their_scopes(world: World) {
+        let path = "/api/management/v2/Event/stream?type=platform.management.tenant.created&after=now";
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let other = world.other_subscription("other").await;
+        let near = world.client_in(&subscription, "near", &[("SubscriptionAdmin", None, None)]).await;
+        let far = world.client_in(&other, "far", &[("SubscriptionAdmin", None, None)]).await;
+        let mut all = world.admin.stream(path, &[]).await;
+        let mut streams = [near.stream(path, &[]).await, far.stream(path, &[]).await];
+        for round in 0..3 {
+            for (place, (of, client)) in [(&subscription, &near), (&other, &far)].into_iter().enumerate() {
+                let tenant = world.make("Tenant", json!({ "name": format!("t{place}{round}"), "subscriptionId": of })).await;
+                let whole = data(&all.next().await.unwrap().data);
+                let own = data(&streams[place].next().await.unwrap().data);
+                assert_eq!((&whole["subject"], &own["subject"]), (&tenant["id"], &tenant["id"]));
+                let told = client.get("/api/management/v2/Event?count=1000").await.is(200).json();
+                assert!(told["items"].as_array().unwrap().contains(&own), "a stream says what the feed says");
+            }
+        }
     }
 
     /// Section 4: rights are looked up again for every piece.

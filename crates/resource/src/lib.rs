@@ -15,6 +15,7 @@ pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
 pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit::signer::{AuditKey, AuditSigner};
+pub use audit::tail::{Tail, TailEvent, Viewer, outgoing_of, streamed};
 pub use audit::tails::Tails;
 pub use audit::tree::{Tree, number, origin, read_position, with_nodes};
 pub use audit::{

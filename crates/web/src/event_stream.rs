@@ -1,5 +1,6 @@
 //! A feed as server-sent events: an answer that goes on. It is made of pieces, each a call of the operation with the
-//! caller's rights as they are then, so that who loses a role gets nothing more.
+//! caller's rights as they are then, so that who loses a role gets nothing more. Who is near the end gets a piece of the tail
+//! that the process keeps for all; who is further behind, or may see of it what the database alone knows, reads for itself.
 
 use std::{
     collections::HashMap,
@@ -8,8 +9,9 @@ use std::{
 };
 
 use chancery_resource::{
-    EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request,
-    feed::{CURSOR, MORE},
+    EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request, Tail,
+    feed::{CURSOR, MORE, Wanted},
+    streamed,
 };
 use http::{HeaderName, HeaderValue, Response, header, request::Parts};
 use http_body_util::BodyExt as _;
@@ -80,6 +82,9 @@ struct Stream {
     app: Arc<App>,
     reader: Reader,
     requirement: Requirement,
+    wanted: Wanted,
+    /// The end of the trail, once it is known which; none where those of many trails are kept.
+    tail: Option<Arc<Tail>>,
 }
 
 /// Some events, and where they end.
@@ -101,8 +106,11 @@ pub async fn open(
     if let Some(last) = last {
         reader.go_on(&last);
     }
-    let stream_of = Stream { app, reader, requirement };
+    let wanted = Wanted::read(&reader.request())?;
+    let mut stream_of = Stream { app, reader, requirement, wanted, tail: None };
     let first = stream_of.piece(&allowed).await?;
+    let cursor = EventCursor::read(&stream_of.app.context, &first.next);
+    stream_of.tail = cursor.and_then(|cursor| stream_of.app.context.tails.follow(cursor.trail));
     let (sender, parts) = mpsc::channel(1);
     let run = async move {
         let _places = places;
@@ -190,11 +198,13 @@ impl Stream {
                 is_there = is_there && pass(sender, format!("id: {}\n: \n\n", piece.next).into_bytes()).await;
             }
             self.reader.go_on(&piece.next);
-            if !piece.has_more {
-                self.wait(&piece.next).await;
+            let cursor = EventCursor::read(&self.app.context, &piece.next);
+            if let (false, Some(cursor)) = (piece.has_more, cursor) {
+                // at most until it is time to say that the stream is still there
+                self.app.context.tails.wait(cursor.trail, cursor.position, QUIET).await;
             }
             piece = loop {
-                match self.next_piece().await {
+                match self.next_piece(cursor).await {
                     Ok(piece) => break piece,
                     Err(problem) if problem.status() == 503 => sleep(REST).await,
                     Err(_) => return,
@@ -203,17 +213,30 @@ impl Stream {
         }
     }
 
-    async fn next_piece(&self) -> Result<Piece, Problem> {
+    async fn next_piece(&self, cursor: Option<EventCursor>) -> Result<Piece, Problem> {
         let store = self.reader.store.as_deref();
         let allowed = self.app.authorize_again(&self.reader.parts, &self.requirement, store, now()).await?;
-        self.piece(&allowed).await
+        match self.shared_piece(cursor, &allowed).await {
+            Some(piece) => Ok(piece),
+            None => self.piece(&allowed).await,
+        }
     }
 
-    /// Waits until something stands behind a cursor, or it is time to say that the stream is still there.
-    async fn wait(&self, cursor: &str) {
-        if let Some(cursor) = EventCursor::read(&self.app.context, cursor) {
-            self.app.context.tails.wait(cursor.trail, cursor.position, QUIET).await;
+    /// Some events of the tail that is kept for all readers.
+    async fn shared_piece(&self, cursor: Option<EventCursor>, allowed: &Authorization) -> Option<Piece> {
+        let (app, tail, cursor) = (&self.app, self.tail.as_ref()?, cursor?);
+        if allowed.scope.store() != cursor.trail.max(0) {
+            return None;
         }
+        let events = tail.behind(&app.context, &app.store, (cursor, now())).await?;
+        // read behind the events: rights that are of this epoch held when each of them was committed
+        if app.store.epoch().await.ok()? != allowed.epoch {
+            return None;
+        }
+        let viewer = (&allowed.scope, allowed.caller.as_ref().map(|caller| caller.id));
+        let (bytes, next) = streamed(&events, &self.wanted, viewer)?;
+        let body = AnswerBody::Whole((!bytes.is_empty()).then(|| bytes.into()));
+        Some(Piece { body, next, has_more: false })
     }
 }
 

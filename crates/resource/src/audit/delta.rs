@@ -30,7 +30,7 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, audit: &Shape) -> Result<Answer, P
     let own = format!("{}*", types_of(shape));
     let sides = other_sides(shape);
     let types = std::iter::once(own).chain(sides.keys().cloned()).collect();
-    let wanted = Wanted::of_types(call, types)?;
+    let wanted = Wanted::of_types(&call.request, types)?;
     let trail = call.context.scope.store();
     feed::follow(call, tx, (trail, &wanted), |found, call, tx| {
         let touched = touched(call, tx, (&found, &sides), audit)?;

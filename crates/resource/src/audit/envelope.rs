@@ -32,6 +32,9 @@ pub struct Delivered {
     /// Where it stands.
     #[serde(skip)]
     pub at: EventCursor,
+    /// What it belongs to: customer, subscription, tenant, instance.
+    #[serde(skip)]
+    pub scope: [Option<Uuid>; 4],
     specversion: &'static str,
     /// Its number.
     pub id: String,
@@ -82,6 +85,7 @@ pub fn delivered(
     data.insert("scope".to_owned(), Json::Object(known.collect()));
     Delivered {
         at,
+        scope,
         specversion: "1.0",
         id: kept.id.clone().into_owned(),
         source,
@@ -134,7 +138,8 @@ impl Seen {
     }
 }
 
-fn actor(data: &Map<String, Json>) -> Option<Uuid> {
+/// Who acted.
+pub fn actor(data: &Map<String, Json>) -> Option<Uuid> {
     data.get("actor").and_then(Json::as_str).and_then(|id| id.parse().ok())
 }
 

@@ -12,8 +12,8 @@ use super::{
     event_cursor::{EventCursor, TrailState},
 };
 use crate::{
-    Answer, Call, Context, Custom, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply, Scope, Shape,
-    Sql, Work,
+    Answer, Call, Context, Custom, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply, Request,
+    Scope, Shape, Sql, Work,
 };
 
 /// Where to go on.
@@ -73,7 +73,7 @@ pub const MORE: &str = "x-event-more";
 /// # Errors
 /// Parameters that are malformed; a cursor whose history was changed, or whose next events were pruned.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> Result<Answer, Problem> {
-    let wanted = Wanted::read(call)?;
+    let wanted = Wanted::read(&call.request)?;
     follow(call, tx, (trail, &wanted), |found, call, tx| found.write(call, tx, actors))
 }
 
@@ -185,21 +185,35 @@ impl Wanted {
     ///
     /// # Errors
     /// Parameters that are malformed.
-    pub fn of_types(call: &Call, types: Vec<String>) -> Result<Self, Problem> {
-        let request = &call.request;
+    pub fn of_types(request: &Request, types: Vec<String>) -> Result<Self, Problem> {
         let count = COUNT.read_number(request)?.unwrap_or(100);
         let wait = WAIT.read_number(request)?.unwrap_or(0);
         Ok(Self { count: usize::try_from(count).unwrap_or(100), types, subject: None, wait })
     }
 
-    fn read(call: &Call) -> Result<Self, Problem> {
-        let types = TYPE.read_several(&call.request)?.into_iter().map(str::to_owned).collect();
-        let subject = SUBJECT.read_optional(&call.request)?.map(str::to_owned);
-        Ok(Self { subject, ..Self::of_types(call, types)? })
+    /// What a request asks for.
+    ///
+    /// # Errors
+    /// Parameters that are malformed.
+    pub fn read(request: &Request) -> Result<Self, Problem> {
+        let types = TYPE.read_several(request)?.into_iter().map(str::to_owned).collect();
+        let subject = SUBJECT.read_optional(request)?.map(str::to_owned);
+        Ok(Self { subject, ..Self::of_types(request, types)? })
     }
 
-    fn fits(&self, kept: &Kept<'_>) -> bool {
-        is_of(&self.types, &kept.kind) && self.subject.as_ref().is_none_or(|subject| kept.subject == *subject)
+    /// So many events of these types.
+    pub const fn some(types: Vec<String>, count: usize) -> Self {
+        Self { count, types, subject: None, wait: 0 }
+    }
+
+    /// How many events are wanted at most.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether an event of this type about this subject is wanted.
+    pub fn fits(&self, kind: &str, subject: &str) -> bool {
+        is_of(&self.types, kind) && self.subject.as_ref().is_none_or(|wanted| subject == *wanted)
     }
 }
 
@@ -269,7 +283,7 @@ pub fn outgoing(
     (types, which, count): (&[String], &Which, usize),
     actors: &[&Shape],
 ) -> Result<(Vec<Outgoing>, EventCursor), Problem> {
-    let wanted = Wanted { count, types: types.to_vec(), subject: None, wait: 0 };
+    let wanted = Wanted::some(types.to_vec(), count);
     let mut found = Found::read(context, tx, at, (&wanted, which))?;
     let seen = Seen::read(context, tx, &found.events, actors)?;
     let written = found.events.drain(..).map(|mut event| {
@@ -292,6 +306,16 @@ pub struct Found {
 }
 
 impl Found {
+    /// Reads so many events behind a cursor, of all types.
+    pub(super) fn read_all(
+        context: &Context,
+        tx: &mut Tx<'_>,
+        at: (EventCursor, &TrailState),
+        count: usize,
+    ) -> Result<Self, Problem> {
+        Self::read(context, tx, at, (&Wanted::some(Vec::new(), count), &Which::All))
+    }
+
     fn read(
         context: &Context,
         tx: &mut Tx<'_>,
@@ -322,7 +346,7 @@ impl Found {
             let broken =
                 || chancery_store::Error::Internal(format!("the envelope of event {} is broken", next.event));
             let kept: Kept<'_> = serde_json::from_str(row.text(2)?).map_err(|_| broken())?;
-            if wanted.fits(&kept) {
+            if wanted.fits(&kept.kind, &kept.subject) {
                 let scope =
                     [row.optional_id(4)?, row.optional_id(5)?, row.optional_id(6)?, row.optional_id(7)?];
                 let traceparent = row.optional_text(3)?;
@@ -376,14 +400,19 @@ impl Found {
         call.answer.begin(answer.status, answer.headers.clone());
         for mut event in self.events {
             seen.hide(&mut event.data);
-            let head = format!("id: {}\nevent: {}\ndata: ", event.at.seal(&call.context), event.r#type);
-            call.answer.bytes.extend_from_slice(head.as_bytes());
-            event.write(call)?;
-            call.answer.bytes.extend_from_slice(b"\n\n");
+            let head = (event.at.seal(&call.context), &event.r#type);
+            write_event(&mut call.answer.bytes, (&head.0, head.1), written(&event)?.as_bytes());
             call.answer.flush_if_large()?;
         }
         Ok(answer)
     }
+}
+
+/// Writes a server-sent event: the cursor behind it, its type, and its envelope.
+pub fn write_event(bytes: &mut Vec<u8>, (cursor, kind): (&str, &str), body: &[u8]) {
+    bytes.extend_from_slice(format!("id: {cursor}\nevent: {kind}\ndata: ").as_bytes());
+    bytes.extend_from_slice(body);
+    bytes.extend_from_slice(b"\n\n");
 }
 
 /// Limits events of the configuration to those of the caller's scope.

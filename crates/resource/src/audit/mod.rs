@@ -11,6 +11,7 @@ pub mod placement;
 pub mod proof;
 pub mod read;
 pub mod signer;
+pub mod tail;
 pub mod tails;
 pub mod trail;
 pub mod tree;

@@ -1,12 +1,12 @@
 //! What came of a turn, noted in one transaction.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use chancery_auth::load_store_context;
 use chancery_mail::Kind;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    AppContext, Context, EventCursor, Problem, Scope, Tx, WebhookOutcome, advance, load, random,
+    AppContext, Context, EventCursor, Problem, Scope, Tail, Tx, WebhookOutcome, advance, load, random,
 };
 use chancery_store::Mode;
 use chancery_userstore::password::mail::send_notice;
@@ -34,6 +34,10 @@ const GONE: u16 = 410;
 pub struct Progress {
     /// How far the readers have come.
     pub places: Vec<Advance>,
+    /// Where they are, noted or not.
+    pub reached: Vec<EventCursor>,
+    /// The ends of their trails, which they follow; none where those of many trails are kept.
+    pub tails: HashMap<i64, Option<Arc<Tail>>>,
     delivered: Option<Attempt>,
     noted_on: i64,
 }
@@ -213,6 +217,7 @@ impl Progress {
     /// Moves the readers on behind what was tried or held back: the first `upto` of what was read.
     fn advance(&mut self, plan: &Plan, upto: usize) {
         let mut before = 0;
+        self.reached.clear();
         for reading in &plan.read {
             let handled = upto.saturating_sub(before).min(reading.count);
             let reached = match plan.new.get((before + handled).wrapping_sub(1)).filter(|_| handled > 0) {
@@ -221,6 +226,7 @@ impl Progress {
                 None => reading.place.reached,
             };
             before += reading.count;
+            self.reached.push(reached);
             self.places.retain(|place| place.noted.trail != reached.trail);
             if reached != reading.place.noted {
                 self.places.push(Advance { noted: reading.place.noted, reached });

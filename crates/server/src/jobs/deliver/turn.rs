@@ -6,9 +6,9 @@ use chancery_auth::load_store_context;
 use chancery_management::{event::ACTORS, event_subscription::EVENT_SUBSCRIPTION as OF_CONFIGURATION};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    AppContext, Context, EventCursor, Problem, Scope, Shape, StoredRow, TrailState, Tx,
-    feed::{Which, outgoing},
-    load,
+    AppContext, Context, EventCursor, Problem, Scope, Shape, StoredRow, TailEvent, TrailState, Tx,
+    feed::{Outgoing, Wanted, Which, outgoing},
+    load, outgoing_of,
 };
 use chancery_store::Mode;
 use chancery_userstore::event_subscription::EVENT_SUBSCRIPTION as OF_STORE;
@@ -72,11 +72,16 @@ pub struct Plan {
     /// What is new, in the order of the trails that were read.
     pub new: Vec<Waiting>,
     held: HashSet<String>,
+    /// What is known of the ends of trails already, each behind a place.
+    known: Vec<Known>,
     /// The trails that were read.
     pub read: Vec<Reading>,
     /// Where events are missing: what tells so, and where it goes on.
     pub gaps: Vec<(Waiting, EventCursor, EventCursor)>,
 }
+
+/// What a process keeps of a trail for all subscriptions, behind where one of them is.
+type Known = (EventCursor, Vec<Arc<TailEvent>>);
 
 impl Target {
     /// The shape of the subscription.
@@ -101,6 +106,10 @@ impl Deliveries {
     /// One turn of a subscription.
     pub(super) async fn turn(&self, target: Target, progress: &mut Progress) -> Outcome<Next> {
         let Some(plan) = self.plan(target, progress).await? else { return Ok(Next::Over) };
+        for reading in &plan.read {
+            let trail = reading.end.trail;
+            progress.tails.entry(trail).or_insert_with(|| self.app.context.tails.follow(trail));
+        }
         let now = (self.now)();
         let left = plan.health.paused_until.0 - now.0;
         if left > 0 {
@@ -134,7 +143,7 @@ impl Deliveries {
     /// Reads what is due and what is new; none where the subscription is active no longer.
     async fn plan(&self, target: Target, progress: &Progress) -> Outcome<Option<Plan>> {
         let (app, now) = (Arc::clone(&self.app.context), (self.now)());
-        let places = progress.places.clone();
+        let (places, known) = (progress.places.clone(), self.known(progress).await);
         let read = self.store.run("PlanDeliveries", Mode::Long, None, move |tx| {
             let Some(context) = target.context(&app, tx, now)? else { return Ok(None) };
             let row = match load(&context, tx, target.shape(), None, Value::Id(target.id)) {
@@ -157,6 +166,7 @@ impl Deliveries {
                 due,
                 new: Vec::new(),
                 held: HashSet::new(),
+                known: known.clone(),
                 read: Vec::new(),
                 gaps: Vec::new(),
             };
@@ -170,6 +180,19 @@ impl Deliveries {
             Ok::<_, Problem>(Some(plan))
         });
         read.await
+    }
+
+    /// What this process keeps behind the places where a subscription is.
+    async fn known(&self, progress: &Progress) -> Vec<Known> {
+        let mut known = Vec::new();
+        for reached in &progress.reached {
+            let Some(Some(tail)) = progress.tails.get(&reached.trail) else { continue };
+            let at = (*reached, (self.now)());
+            if let Some(events) = tail.behind(&self.app.context, &self.app.store, at).await {
+                known.push((*reached, events));
+            }
+        }
+        known
     }
 }
 
@@ -204,7 +227,10 @@ impl Plan {
             if left == 0 {
                 continue;
             }
-            let found = outgoing(&within, tx, (reached, &trail_state), (&types, &Which::All, left), actors)?;
+            let found = match self.known(reached, (&Wanted::some(types.clone(), left), &within.scope)) {
+                Some(found) => found,
+                None => outgoing(&within, tx, (reached, &trail_state), (&types, &Which::All, left), actors)?,
+            };
             let before = self.new.len();
             self.new.extend(found.0.iter().filter(|event| event.at.event > since).map(Waiting::of));
             let count = self.new.len() - before;
@@ -212,6 +238,12 @@ impl Plan {
             self.read.push(Reading { place: from, end: found.1, placed: trail_state.placed, count });
         }
         Ok(())
+    }
+
+    /// What is known behind a place, as the subscription gets it.
+    fn known(&self, reached: EventCursor, asked: (&Wanted, &Scope)) -> Option<(Vec<Outgoing>, EventCursor)> {
+        let (_, events) = self.known.iter().find(|(cursor, _)| *cursor == reached)?;
+        outgoing_of(events, asked)
     }
 }
 

@@ -7,27 +7,20 @@ use std::{
 
 use chancery_record::Secret;
 use http::{
-    Method, Request, StatusCode,
+    Method, Request, Response, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full};
-use hyper::{
-    body::{Body as _, Bytes},
-    client::conn::http1,
-};
-use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, lookup_host},
-    task::JoinSet,
-    time::timeout,
-};
+use hyper::body::{Body as _, Bytes, Incoming};
+use tokio::{net::lookup_host, time::timeout};
 use url::{Host, Position, Url};
 
-use crate::{Failure, Networks, tls};
+use crate::{
+    Failure, Networks,
+    connection::{Connection, Connections},
+};
 
 const MAX_URL: usize = 2_048;
-const MAX_HEAD: usize = 64 * 1024;
 
 /// The bounds of size and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +47,7 @@ pub struct Policy {
 /// # Errors
 /// [`Failure`]; every status but 200 is one.
 pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, Failure> {
-    match request(url, None, limits, policy).await? {
+    match request(url, None, limits, policy, None).await? {
         HostAnswer { status: StatusCode::OK, document, .. } => Ok(document),
         HostAnswer { status, .. } => Err(Failure::Status(status.as_u16())),
     }
@@ -73,8 +66,6 @@ pub struct PostBody {
     pub headers: Vec<(String, String)>,
     /// Whether the answer's body is read also where it refuses.
     pub reads_refusals: bool,
-    /// Whether the answer's body is not read at all.
-    pub ignores_answer: bool,
 }
 
 impl PostBody {
@@ -90,14 +81,7 @@ impl PostBody {
 
     /// A text of a media type.
     pub const fn of(media_type: &'static str, text: String) -> Self {
-        Self {
-            media_type,
-            text,
-            bearer: None,
-            headers: Vec::new(),
-            reads_refusals: false,
-            ignores_answer: false,
-        }
+        Self { media_type, text, bearer: None, headers: Vec::new(), reads_refusals: false }
     }
 }
 
@@ -106,11 +90,12 @@ impl PostBody {
 /// # Errors
 /// [`Failure`]
 pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
-    request(url, Some(body), limits, policy).await.map(|answer| answer.status.as_u16())
+    request(url, Some(body), limits, policy, None).await.map(|answer| answer.status.as_u16())
 }
 
 /// Delivers something to a URL: the status of the answer, and after how many seconds the receiver wants to be asked again. The
-/// answer's body is not read.
+/// answer's body is dropped. A connection may be one that is kept for this owner, on which the same may be sent once more where
+/// its host closed it.
 ///
 /// # Errors
 /// [`Failure`]
@@ -119,9 +104,9 @@ pub async fn deliver(
     body: PostBody,
     limits: Limits,
     policy: &Policy,
+    kept: (&Connections, u128),
 ) -> Result<(u16, Option<i64>), Failure> {
-    let body = PostBody { ignores_answer: true, ..body };
-    let answer = request(url, Some(body), limits, policy).await?;
+    let answer = request(url, Some(body), limits, policy, Some(kept)).await?;
     Ok((answer.status.as_u16(), answer.retry_after))
 }
 
@@ -136,7 +121,7 @@ pub async fn exchange(
     policy: &Policy,
 ) -> Result<(u16, Vec<u8>), Failure> {
     let body = PostBody { reads_refusals: true, ..PostBody::form(form) };
-    let answer = request(url, Some(body), limits, policy).await?;
+    let answer = request(url, Some(body), limits, policy, None).await?;
     Ok((answer.status.as_u16(), answer.document))
 }
 
@@ -153,6 +138,7 @@ async fn request(
     body: Option<PostBody>,
     limits: Limits,
     policy: &Policy,
+    kept: Option<(&Connections, u128)>,
 ) -> Result<HostAnswer, Failure> {
     if url.len() > MAX_URL {
         return Err(Failure::Url);
@@ -168,16 +154,50 @@ async fn request(
     }
     let time = Duration::from_secs(limits.seconds);
     let fetching = async {
-        let tcp = connect(&addresses(&url, is_plain, policy).await?, time).await?;
-        let stream: Box<dyn Stream> = if is_plain {
-            Box::new(tcp)
-        } else {
-            let host = url.host().ok_or(Failure::Url)?;
-            Box::new(tls::secure(tcp, &host, &policy.roots).await?)
-        };
-        ask(stream, &url, body, limits.bytes).await
+        let addresses = addresses(&url, is_plain, policy).await?;
+        let host = if is_plain { None } else { Some(url.host().ok_or(Failure::Url)?) };
+        let secure = host.map(|host| (host, policy.roots.as_slice()));
+        let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
+        let request = prepare(&url, body)?;
+        let kept =
+            kept.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
+        let idle = kept.as_ref().and_then(|(connections, key)| connections.take(key, &addresses));
+        let (connection, answer) = ask(idle, Connection::open(&addresses, secure, time), request).await?;
+        let told = HostAnswer::of(&answer);
+        if let Some((connections, key)) = kept {
+            connections.keep(key, connection, (answer, limits.bytes)).await;
+            return Ok(told);
+        }
+        let is_read = told.status.is_success() || reads_refusals;
+        let document = if is_read { read(answer, limits.bytes).await? } else { Vec::new() };
+        Ok(HostAnswer { document, ..told })
     };
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
+}
+
+/// Asks on a connection that was kept, or on a new one. That its host closed it meanwhile is no failure.
+async fn ask(
+    kept: Option<Connection>,
+    open: impl Future<Output = Result<Connection, Failure>>,
+    request: Request<Full<Bytes>>,
+) -> Result<(Connection, Response<Incoming>), Failure> {
+    if let Some(mut connection) = kept
+        && let Ok(answer) = connection.ask(request.clone()).await
+    {
+        return Ok((connection, answer));
+    }
+    let mut connection = open.await?;
+    let answer = connection.ask(request).await?;
+    Ok((connection, answer))
+}
+
+impl HostAnswer {
+    /// What an answer says before its body.
+    fn of(answer: &Response<Incoming>) -> Self {
+        let after = answer.headers().get(RETRY_AFTER);
+        let retry_after = after.and_then(|after| after.to_str().ok()?.parse().ok());
+        Self { status: answer.status(), retry_after, document: Vec::new() }
+    }
 }
 
 /// The addresses of a URL's host that are allowed.
@@ -212,32 +232,9 @@ async fn look_up(host: &str, port: u16, admit: impl Fn(IpAddr) -> bool) -> Resul
     if addresses.is_empty() { Err(Failure::Address) } else { Ok(addresses) }
 }
 
-/// Connects to the first address that answers. Each gets a share of the time, so that a silent one leaves
-/// time for the others.
-async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, Failure> {
-    let shares = u32::try_from(addresses.len()).unwrap_or(u32::MAX).saturating_add(1);
-    for address in addresses {
-        if let Ok(Ok(tcp)) = timeout(time / shares, TcpStream::connect(address)).await {
-            return Ok(tcp);
-        }
-    }
-    Err(Failure::Connect)
-}
-
-/// A connection with or without TLS: of one type, so that the code of the protocol is there once.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
-
-async fn ask(
-    stream: Box<dyn Stream>,
-    url: &Url,
-    body: Option<PostBody>,
-    limit: usize,
-) -> Result<HostAnswer, Failure> {
+/// The request to a URL.
+fn prepare(url: &Url, body: Option<PostBody>) -> Result<Request<Full<Bytes>>, Failure> {
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
-    let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
-    let ignores_answer = body.as_ref().is_some_and(|body| body.ignores_answer);
     let mut text = String::new();
     if let Some(body) = body {
         request = request.method(Method::POST).header(CONTENT_TYPE, body.media_type);
@@ -254,26 +251,16 @@ async fn ask(
         }
         text = body.text;
     }
-    let request = request
+    request
         .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
         .header(USER_AGENT, concat!("chancery/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
         .body(Full::new(Bytes::from(text)))
-        .map_err(|_| Failure::Url)?;
-    let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(MAX_HEAD)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|_| Failure::Broken)?;
-    // dropped with this future, so that the connection ends when the time is up
-    let mut driving = JoinSet::new();
-    driving.spawn(connection);
-    let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
-    let status = answer.status();
-    let retry_after = answer.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
-    if ignores_answer || (!status.is_success() && !reads_refusals) {
-        return Ok(HostAnswer { status, retry_after, document: Vec::new() });
-    }
+        .map_err(|_| Failure::Url)
+}
+
+/// Reads the body of an answer.
+async fn read(mut answer: Response<Incoming>, limit: usize) -> Result<Vec<u8>, Failure> {
     // a declared length is refused before the body is fetched
     if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(Failure::TooLarge);
@@ -288,5 +275,5 @@ async fn ask(
             document.extend_from_slice(data);
         }
     }
-    Ok(HostAnswer { status, retry_after, document })
+    Ok(document)
 }

@@ -3,16 +3,18 @@
 //!
 //! Administrators configure the destinations, and an administrator of one tenant is none of the network that
 //! the server runs in. So names are resolved here, addresses outside the public internet are left out, and
-//! the connection goes to the very address that was checked. Redirects are not followed; size and time are
-//! bounded.
+//! the connection goes to the very address that was checked. One that is kept for the next delivery is used
+//! again only while its address passes the same check. Redirects are not followed; size and time are bounded.
 
 mod address;
+mod connection;
 mod failure;
 mod get;
 mod networks;
 mod tls;
 
 pub use address::is_public;
+pub use connection::Connections;
 pub use failure::Failure;
 pub use get::{Limits, Policy, PostBody, deliver, exchange, get, post, resolve};
 pub use networks::Networks;

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Instant};
 
-use chancery_fetch::{Failure, Limits, Networks, Policy, PostBody, deliver};
+use chancery_fetch::{Connections, Failure, Limits, Networks, Policy, PostBody, deliver};
 use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
 
 /// The bounds of a delivery: of the answer nothing is needed.
@@ -15,17 +15,19 @@ const EVENT: &str = "application/cloudevents+json";
 /// What sends events: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn sender(networks: Networks) -> SendWebhook {
     let plain_loopback = networks.holds(Ipv4Addr::LOCALHOST.into());
-    let policy = Arc::new(Policy { networks, plain_loopback, ..Policy::default() });
+    let policy = Policy { networks, plain_loopback, ..Policy::default() };
+    let shared = Arc::new((policy, Connections::default()));
     Arc::new(move |request| {
-        let policy = Arc::clone(&policy);
-        Box::pin(async move { send(request, &policy).await })
+        let shared = Arc::clone(&shared);
+        Box::pin(async move { send(request, &shared.0, &shared.1).await })
     })
 }
 
-async fn send(request: WebhookRequest, policy: &Policy) -> WebhookOutcome {
+async fn send(request: WebhookRequest, policy: &Policy, connections: &Connections) -> WebhookOutcome {
     let body = PostBody { headers: request.headers, ..PostBody::of(EVENT, request.body) };
     let began = Instant::now();
-    let answered = deliver(&request.url, body, LIMITS, policy).await;
+    let answered =
+        deliver(&request.url, body, LIMITS, policy, (connections, request.subscription.as_u128())).await;
     let duration = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     match answered {
         Ok((status, retry_after)) => {

@@ -1,7 +1,10 @@
 //! A receiver of webhooks on this machine: it keeps what it got, and answers as a test says.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -53,6 +56,7 @@ pub struct Receiver {
     got: watch::Receiver<Vec<Received>>,
     answers: Answers,
     judge: Judge,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Receiver {
@@ -64,14 +68,17 @@ impl Receiver {
         let (told, got) = watch::channel(Vec::new());
         let answers: Answers = Arc::new(Mutex::new("200 OK".to_owned()));
         let judge: Judge = Arc::default();
+        let connections: Arc<AtomicUsize> = Arc::default();
+        let count = Arc::clone(&connections);
         let (all, judging) = (Arc::clone(&answers), Arc::clone(&judge));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (told, answers, judge) = (told.clone(), Arc::clone(&all), Arc::clone(&judging));
+                count.fetch_add(1, Ordering::Relaxed);
                 tokio::spawn(async move { serve(stream, &told, &answers, &judge).await });
             }
         });
-        Self { url, got, answers, judge }
+        Self { url, got, answers, judge, connections }
     }
 
     /// Answers so from now on: a status line, and perhaps headers.
@@ -82,6 +89,11 @@ impl Receiver {
     /// Answers what this says to a request; as ever where it says nothing.
     pub fn judge(&self, judge: impl Fn(&Received) -> Option<String> + Send + 'static) {
         *self.judge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(judge));
+    }
+
+    /// How many connections were made to it.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// What it got so far.
@@ -99,6 +111,7 @@ impl Receiver {
     }
 }
 
+/// Answers each request of a connection; where its answer says so, the connection ends.
 async fn serve(
     mut stream: TcpStream,
     told: &watch::Sender<Vec<Received>>,
@@ -106,33 +119,40 @@ async fn serve(
     judge: &Judge,
 ) -> Option<()> {
     let mut read = Vec::new();
-    let (head, length) = loop {
+    loop {
+        let received = receive(&mut stream, &mut read).await?;
+        let judged =
+            judge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|judge| judge(&received));
+        let status = judged.unwrap_or_else(|| answers.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        told.send_modify(|got| got.push(received));
+        if status == "nothing" {
+            std::future::pending::<()>().await;
+        }
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
+        stream.write_all(answer.as_bytes()).await.ok()?;
+    }
+}
+
+/// The next request of a connection.
+async fn receive(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Received> {
+    let (head, begin, end) = loop {
         if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&read[..end]).replace("\r\n", "\n");
+            let head = String::from_utf8_lossy(read.get(..end)?).replace("\r\n", "\n");
             let length = head
                 .lines()
                 .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-            break (head, end + 4 + length.unwrap_or(0_usize));
+            break (head, end + 4, end + 4 + length.unwrap_or(0_usize));
         }
-        if stream.read_buf(&mut read).await.ok()? == 0 {
+        if stream.read_buf(read).await.ok()? == 0 {
             return None;
         }
     };
-    while read.len() < length {
-        if stream.read_buf(&mut read).await.ok()? == 0 {
+    while read.len() < end {
+        if stream.read_buf(read).await.ok()? == 0 {
             return None;
         }
     }
-    let text = read.split(|byte| *byte == b'\n').next_back().map(<[u8]>::to_vec).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let received = Received { head, body: serde_json::from_str(&text).unwrap_or_default(), text };
-    let judged =
-        judge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|judge| judge(&received));
-    let status = judged.unwrap_or_else(|| answers.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    told.send_modify(|got| got.push(received));
-    if status == "nothing" {
-        std::future::pending::<()>().await;
-    }
-    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
-    stream.write_all(answer.as_bytes()).await.ok()
+    let text = String::from_utf8_lossy(read.get(begin..end)?).into_owned();
+    read.drain(..end);
+    Some(Received { head, body: serde_json::from_str(&text).unwrap_or_default(), text })
 }

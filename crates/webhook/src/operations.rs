@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    signature::{SECRET_LIFE, request},
+    signature::{SECRET_LIFE, Signing},
     state::{self, Attempt, Waiting},
     subscription::{EventSubscription, TABLE, give_secret, store_of, trails},
 };
@@ -65,7 +65,8 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(sent) = call.result::<Sent>(0)? else {
         let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
         let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
-        let request = request(&call.context.app.master, &row, (&id, body), call.context.now)?;
+        let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;
+        let request = signing.request(&id, body);
         let (send, url) = (Arc::clone(&call.context.app.send_webhook), request.url.clone());
         let sending = async move { Sent { id, url, outcome: send(request).await } };
         return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, sending)));

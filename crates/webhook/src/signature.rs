@@ -5,6 +5,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{Mismatch, Timestamp, Value, pairs_of};
 use chancery_resource::{MasterKey, StoredRow, WebhookRequest, open_secret, random};
 
+use uuid::Uuid;
+
 use crate::subscription::{EventSubscription, TABLE};
 
 /// What a secret begins with.
@@ -17,56 +19,76 @@ pub fn new_secret() -> String {
     format!("{PREFIX}{}", BASE64_STANDARD.encode(random::<32>()))
 }
 
-/// A request that delivers an event to a subscription's receiver.
-///
-/// # Errors
-/// The row is of another record.
-pub fn request(
-    master: &MasterKey,
-    row: &StoredRow,
-    (id, body): (&str, String),
-    now: Timestamp,
-) -> Result<WebhookRequest, Mismatch> {
-    let key = Value::Id(row.get(EventSubscription::ID)?.0);
-    let open = |column: &str, text: Option<&str>| open_secret(master, TABLE, column, &key, text?);
-    let secret = open("signing_secret", row.text(EventSubscription::SIGNING_SECRET));
-    let is_former_valid = row.get(EventSubscription::FORMER_UNTIL)?.is_some_and(|until| until.0 > now.0);
-    let former =
-        open("former_secret", row.text(EventSubscription::FORMER_SECRET)).filter(|_| is_former_valid);
-    let seconds = now.0.div_euclid(1000);
-    let signed = format!("{id}.{seconds}.{body}");
-    let signatures: Vec<String> =
-        secret.iter().chain(&former).filter_map(|secret| sign(secret, &signed)).collect();
-    let mut headers = vec![
-        ("webhook-id".to_owned(), id.to_owned()),
-        ("webhook-timestamp".to_owned(), seconds.to_string()),
-        ("webhook-signature".to_owned(), signatures.join(" ")),
-    ];
-    let fixed = open("sealed_headers", row.text(EventSubscription::SEALED_HEADERS));
-    let fixed = fixed.as_deref().and_then(pairs_of).unwrap_or_default();
-    headers.extend(fixed.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    let url = row.text(EventSubscription::URL).unwrap_or_default().to_owned();
-    Ok(WebhookRequest { url, headers, body })
+/// What signs a subscription's requests: opened once for many of them. It is not printed.
+pub struct Signing {
+    subscription: Uuid,
+    url: String,
+    keys: Vec<hmac::Key>,
+    headers: Vec<(String, String)>,
+    seconds: i64,
 }
 
-/// The signature by a secret; none where the secret is none.
-fn sign(secret: &str, text: &str) -> Option<String> {
+impl Signing {
+    /// What signs the requests of a subscription now.
+    ///
+    /// # Errors
+    /// The row is of another record.
+    pub fn of(master: &MasterKey, row: &StoredRow, now: Timestamp) -> Result<Self, Mismatch> {
+        let subscription = row.get(EventSubscription::ID)?.0;
+        let key = Value::Id(subscription);
+        let open = |column: &str, text: Option<&str>| open_secret(master, TABLE, column, &key, text?);
+        let secret = open("signing_secret", row.text(EventSubscription::SIGNING_SECRET));
+        let is_former_valid = row.get(EventSubscription::FORMER_UNTIL)?.is_some_and(|until| until.0 > now.0);
+        let former =
+            open("former_secret", row.text(EventSubscription::FORMER_SECRET)).filter(|_| is_former_valid);
+        let fixed = open("sealed_headers", row.text(EventSubscription::SEALED_HEADERS));
+        let fixed = fixed.as_deref().and_then(pairs_of).unwrap_or_default();
+        Ok(Self {
+            subscription,
+            url: row.text(EventSubscription::URL).unwrap_or_default().to_owned(),
+            keys: secret.iter().chain(&former).filter_map(|secret| key_of(secret)).collect(),
+            headers: fixed.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+            seconds: now.0.div_euclid(1000),
+        })
+    }
+
+    /// A request that delivers an event to the subscription's receiver.
+    pub fn request(&self, id: &str, body: String) -> WebhookRequest {
+        let signed = format!("{id}.{}.{body}", self.seconds);
+        let signatures: Vec<String> = self.keys.iter().map(|key| sign(key, &signed)).collect();
+        let mut headers = vec![
+            ("webhook-id".to_owned(), id.to_owned()),
+            ("webhook-timestamp".to_owned(), self.seconds.to_string()),
+            ("webhook-signature".to_owned(), signatures.join(" ")),
+        ];
+        headers.extend_from_slice(&self.headers);
+        WebhookRequest { subscription: self.subscription, url: self.url.clone(), headers, body }
+    }
+}
+
+/// The key that a secret is; none where it is none.
+fn key_of(secret: &str) -> Option<hmac::Key> {
     let key = BASE64_STANDARD.decode(secret.strip_prefix(PREFIX)?).ok()?;
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());
-    Some(format!("v1,{}", BASE64_STANDARD.encode(tag)))
+    Some(hmac::Key::new(hmac::HMAC_SHA256, &key))
+}
+
+/// The signature by a key.
+fn sign(key: &hmac::Key, text: &str) -> String {
+    format!("v1,{}", BASE64_STANDARD.encode(hmac::sign(key, text.as_bytes())))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{new_secret, sign};
+    use super::{key_of, new_secret, sign};
 
     /// Vectors by another implementation: `standardwebhooks` 1.1.0.
     #[test]
     fn signatures_are_those_that_foreign_receivers_expect() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let text = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
-        assert_eq!(sign(secret, text).as_deref(), Some("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
-        assert_eq!(sign("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", text), None);
-        assert!(new_secret() != new_secret() && sign(&new_secret(), text).is_some());
+        let signature = sign(&key_of(secret).unwrap(), text);
+        assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert!(key_of("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").is_none());
+        assert!(new_secret() != new_secret() && key_of(&new_secret()).is_some());
     }
 }

@@ -39,6 +39,17 @@ fn events(got: &[Received]) -> Vec<&Received> {
 
 on_both_engines! {
     [to_this_machine]
+    /// A connection to a receiver serves one delivery after another.
+    async fn connections_to_a_receiver_are_kept(world: World) {
+        let mut receiver = Receiver::start().await;
+        subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        for number in 0..20 {
+            world.user(&format!("u{number}")).await;
+        }
+        receiver.until(|got| events(got).len() == 20).await;
+        assert!(receiver.connections() <= 8, "{}", receiver.connections());
+    }
+
     /// Section 5: what the feed says is what the receiver gets, signed; a secret is changed without a gap.
     async fn events_arrive_signed(world: World) {
         let mut receiver = Receiver::start().await;

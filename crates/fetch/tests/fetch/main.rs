@@ -4,7 +4,9 @@
 
 mod test_server;
 
-use chancery_fetch::{Failure, Limits, Networks, Policy, PostBody, exchange, get, post};
+use chancery_fetch::{
+    Connections, Failure, Limits, Networks, Policy, PostBody, deliver, exchange, get, post,
+};
 use test_server::TestServer;
 
 const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
@@ -113,6 +115,51 @@ async fn what_breaks_off_or_is_no_http_is_no_document() {
     assert_eq!(from(&broken, LIMITS).await, Err(Failure::Broken));
     assert_eq!(from("SSH-2.0-x\r\n", LIMITS).await, Err(Failure::Broken));
     assert_eq!(from("", LIMITS).await, Err(Failure::Broken));
+}
+
+/// Delivers nothing to this server, for an owner; the status.
+async fn delivered(server: &TestServer, kept: (&Connections, u128), policy: &Policy) -> Result<u16, Failure> {
+    let body = PostBody::json(String::new());
+    deliver(&server.url("/hook"), body, SHORT, policy, kept).await.map(|(status, _)| status)
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_who_it_was_made_for() {
+    let connections = Connections::default();
+    let server = TestServer::keeping(answer("200 OK\r\nContent-Length: 2", "ok").as_bytes()).await;
+    for (owner, expected) in [(1, 1), (1, 1), (2, 2), (1, 2), (2, 2)] {
+        assert_eq!(delivered(&server, (&connections, owner), &plain()).await, Ok(200));
+        assert_eq!(server.connections(), expected);
+    }
+    assert_eq!(server.requests().len(), 5);
+    // where it leads to is looked at each time
+    assert_eq!(delivered(&server, (&connections, 1), &Policy::default()).await, Err(Failure::Scheme));
+    let other = TestServer::keeping(answer("200 OK\r\nContent-Length: 0", "").as_bytes()).await;
+    assert_eq!(delivered(&other, (&connections, 1), &plain()).await, Ok(200));
+    assert_eq!((server.connections(), other.connections()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_connection_is_not_kept_behind_an_answer_without_an_end() {
+    let large = answer("200 OK\r\nContent-Length: 1001", &"x".repeat(1_001));
+    let unfinished = answer("200 OK\r\nContent-Length: 3", "ok");
+    for told in [large, unfinished, answer("200 OK\r\nContent-Length: 0\r\nConnection: close", "")] {
+        let (connections, server) = (Connections::default(), TestServer::keeping(told.as_bytes()).await);
+        for expected in [1, 2] {
+            assert_eq!(delivered(&server, (&connections, 1), &plain()).await, Ok(200), "{told}");
+            assert_eq!(server.connections(), expected, "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_was_closed_is_made_anew() {
+    let connections = Connections::default();
+    let server = TestServer::plain(answer("204 No", "").as_bytes()).await;
+    for count in [1, 2, 3] {
+        assert_eq!(delivered(&server, (&connections, 1), &plain()).await, Ok(204));
+        assert_eq!(server.connections(), count);
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -21,22 +24,36 @@ use tokio_rustls::{
     },
 };
 
+/// What a server does when it has answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Disconnect,
+    BeSilent,
+    Listen,
+}
+
 /// Listens on this machine until it is dropped.
 pub struct TestServer {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
     _at_work: JoinSet<()>,
 }
 
 impl TestServer {
     /// Answers and disconnects.
     pub async fn plain(answer: &[u8]) -> Self {
-        Self::open(answer, false, None).await
+        Self::open(answer, Then::Disconnect, None).await
+    }
+
+    /// Answers each request of a connection.
+    pub async fn keeping(answer: &[u8]) -> Self {
+        Self::open(answer, Then::Listen, None).await
     }
 
     /// Answers, then stays silent and keeps the connection.
     pub async fn silent_after(answer: &[u8]) -> Self {
-        Self::open(answer, true, None).await
+        Self::open(answer, Then::BeSilent, None).await
     }
 
     /// Answers over TLS as `localhost`; returns the root that its certificate chains to, too.
@@ -54,37 +71,45 @@ impl TestServer {
             .with_no_client_auth()
             .with_single_cert(vec![leaf.der().clone()], key)
             .unwrap();
-        let server = Self::open(answer, false, Some(TlsAcceptor::from(Arc::new(config)))).await;
+        let server = Self::open(answer, Then::Disconnect, Some(TlsAcceptor::from(Arc::new(config)))).await;
         (server, root.der().to_vec())
     }
 
-    async fn open(answer: &[u8], stays: bool, tls: Option<TlsAcceptor>) -> Self {
+    async fn open(answer: &[u8], then: Then, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let mut at_work = JoinSet::new();
         let (heard, answer) = (requests.clone(), answer.to_vec());
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
         at_work.spawn(async move {
             let mut talks = JoinSet::new();
             while let Ok((tcp, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
                 let (heard, answer, tls) = (heard.clone(), answer.clone(), tls.clone());
                 talks.spawn(async move {
                     match tls {
-                        None => talk(tcp, &answer, stays, &heard).await,
+                        None => talk(tcp, &answer, then, &heard).await,
                         Some(tls) => {
                             if let Ok(tls) = tls.accept(tcp).await {
-                                talk(tls, &answer, stays, &heard).await;
+                                talk(tls, &answer, then, &heard).await;
                             }
                         }
                     }
                 });
             }
         });
-        Self { address, requests, _at_work: at_work }
+        Self { address, requests, connections, _at_work: at_work }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// The heads of the requests received.
@@ -96,17 +121,22 @@ impl TestServer {
 async fn talk(
     mut line: impl AsyncRead + AsyncWrite + Unpin,
     answer: &[u8],
-    stays: bool,
+    then: Then,
     heard: &Mutex<Vec<String>>,
 ) {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        let Ok(byte) = line.read_u8().await else { return };
-        request.push(byte);
+    loop {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let Ok(byte) = line.read_u8().await else { return };
+            request.push(byte);
+        }
+        heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
+        let _ = line.write_all(answer).await;
+        if then != Then::Listen {
+            break;
+        }
     }
-    heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
-    let _ = line.write_all(answer).await;
-    if stays {
+    if then == Then::BeSilent {
         sleep(Duration::from_mins(1)).await;
     }
     let _ = line.shutdown().await;

@@ -2,8 +2,12 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use uuid::Uuid;
+
 /// A request that delivers an event: a signed POST.
 pub struct WebhookRequest {
+    /// The subscription that it is of.
+    pub subscription: Uuid,
     /// Where to.
     pub url: String,
     /// Its headers, beside those of every request.

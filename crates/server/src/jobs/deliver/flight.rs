@@ -8,13 +8,14 @@ use std::{
 
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, StoredRow, WebhookOutcome};
-use chancery_webhook::{CIRCUIT, request, state::Waiting};
+use chancery_webhook::{CIRCUIT, Signing, state::Waiting};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::Deliveries;
 
 /// The most requests under way of a subscription.
 const AT_ONCE: usize = 8;
+
 /// After how long no further request begins before what is done is noted.
 const PIECE_TIME: Duration = Duration::from_secs(1);
 
@@ -32,8 +33,7 @@ pub struct Flown {
 /// Deliveries under way.
 struct Flight<'a> {
     deliveries: &'a Deliveries,
-    row: &'a StoredRow,
-    now: Timestamp,
+    signing: Signing,
     items: &'a [Waiting],
     flying: JoinSet<(usize, WebhookOutcome)>,
     /// What waits behind a request that is under way, by its subject.
@@ -54,12 +54,12 @@ impl Deliveries {
         (keeps_order, held): (bool, HashSet<String>),
         (failures, now): (i64, Timestamp),
     ) -> Result<Flown, Problem> {
+        let signing = Signing::of(&self.app.context.master, row, now)?;
         let (flying, busy) = (JoinSet::new(), HashMap::new());
         let (flown, end) = (Flown::default(), Instant::now() + PIECE_TIME);
         let mut flight = Flight {
             deliveries: self,
-            row,
-            now,
+            signing,
             items,
             flying,
             busy,
@@ -69,16 +69,16 @@ impl Deliveries {
             failures,
             flown,
         };
-        flight.run().await?;
+        flight.run().await;
         Ok(flight.flown)
     }
 }
 
 impl Flight<'_> {
-    async fn run(&mut self) -> Result<(), Problem> {
+    async fn run(&mut self) {
         for (index, item) in self.items.iter().enumerate() {
             while self.flying.len() >= AT_ONCE {
-                self.land().await?;
+                self.land().await;
             }
             if self.is_over() && index > 0 {
                 break;
@@ -89,13 +89,12 @@ impl Flight<'_> {
             } else if let (true, Some(queue)) = (self.keeps_order, self.busy.get_mut(item.subject.as_str())) {
                 queue.push_back(index);
             } else {
-                self.begin(index)?;
+                self.begin(index);
             }
         }
         while !self.flying.is_empty() {
-            self.land().await?;
+            self.land().await;
         }
-        Ok(())
     }
 
     /// Whether no further request begins.
@@ -103,40 +102,38 @@ impl Flight<'_> {
         self.failures >= CIRCUIT || Instant::now() >= self.end
     }
 
-    fn begin(&mut self, index: usize) -> Result<(), Problem> {
-        let Some(item) = self.items.get(index) else { return Ok(()) };
+    fn begin(&mut self, index: usize) {
+        let Some(item) = self.items.get(index) else { return };
         if self.keeps_order {
             self.busy.entry(item.subject.as_str()).or_default();
         }
-        let context = &self.deliveries.app.context;
-        let request = request(&context.master, self.row, (&item.event, item.body.clone()), self.now)?;
-        let (send, places) = (Arc::clone(&context.send_webhook), Arc::clone(&self.deliveries.places));
+        let request = self.signing.request(&item.event, item.body.clone());
+        let send = Arc::clone(&self.deliveries.app.context.send_webhook);
+        let places = Arc::clone(&self.deliveries.places);
         self.flying.spawn(async move {
             let _place = places.acquire_owned().await;
             (index, send(request).await)
         });
-        Ok(())
     }
 
     /// Takes in an outcome: what waits behind it begins, or waits on.
-    async fn land(&mut self) -> Result<(), Problem> {
-        let Some(Ok((index, outcome))) = self.flying.join_next().await else { return Ok(()) };
+    async fn land(&mut self) {
+        let Some(Ok((index, outcome))) = self.flying.join_next().await else { return };
         let is_delivered = outcome.is_delivered();
         self.failures = if is_delivered { 0 } else { self.failures + 1 };
         self.flown.tried.insert(index, outcome);
-        let Some(item) = self.items.get(index) else { return Ok(()) };
-        let Some(mut queue) = self.busy.remove(item.subject.as_str()) else { return Ok(()) };
+        let Some(item) = self.items.get(index) else { return };
+        let Some(mut queue) = self.busy.remove(item.subject.as_str()) else { return };
         if is_delivered && !self.is_over() {
             if let Some(next) = queue.pop_front() {
                 self.busy.insert(item.subject.as_str(), queue);
-                self.begin(next)?;
+                self.begin(next);
             }
-            return Ok(());
+            return;
         }
         if !is_delivered || !queue.is_empty() {
             self.held.insert(item.subject.clone());
         }
         self.flown.behind.extend(queue);
-        Ok(())
     }
 }

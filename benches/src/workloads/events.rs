@@ -342,8 +342,12 @@ async fn delivered(target: &Target, (all, hang): (usize, usize), batches: usize)
     let mut receivers = receivers(all, hang).await?;
     let before = backlog(target, batches).await?;
     let used = target.usage().server;
-    let begin = Instant::now();
     let paths = subscribe(target, &receivers, Some(&before)).await?;
+    // that subscriptions are looked for once a second is no matter of how fast they are served
+    for receiver in receivers.iter_mut().skip(hang).take(1) {
+        receiver.until(1).await?;
+    }
+    let begin = Instant::now();
     let each = (batches * BATCH) as u64;
     for receiver in receivers.iter_mut().skip(hang) {
         receiver.until(each).await?;

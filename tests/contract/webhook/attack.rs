@@ -56,8 +56,8 @@ on_both_engines! {
             world.user(&format!("u{number}")).await;
         }
         quick.until(|got| got.len() == 21).await;
-        // of one subscription no more is under way than eight
-        assert!(silent.got().len() <= 1 + 8, "{}", silent.got().len());
+        // who has not answered gets one request at a time: what waits for it holds no place that others could have
+        assert!(silent.got().len() <= 1 + 1, "{}", silent.got().len());
     }
 
     /// After ten failures in a row a receiver is asked once a minute, and told so.

@@ -1,4 +1,5 @@
-//! Requests under way to one receiver: few at once, and of one subject one after another.
+//! Requests under way to one receiver: few at once, and of one subject one after another. How many at once is what the receiver
+//! has shown that it takes, so that one that hangs holds no places that others could use.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -15,6 +16,21 @@ use super::Deliveries;
 
 /// The most requests under way of a subscription.
 const AT_ONCE: usize = 8;
+
+/// How many requests of a subscription are under way at once: one at first and after a failure, one more for each delivery.
+pub struct Pace(usize);
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Pace {
+    fn note(&mut self, is_delivered: bool) {
+        self.0 = if is_delivered { AT_ONCE.min(self.0 + 1) } else { 1 };
+    }
+}
 
 /// After how long no further request begins before what is done is noted.
 const PIECE_TIME: Duration = Duration::from_secs(1);
@@ -34,6 +50,7 @@ pub struct Flown {
 struct Flight<'a> {
     deliveries: &'a Deliveries,
     signing: Signing,
+    pace: &'a mut Pace,
     items: &'a [Waiting],
     flying: JoinSet<(usize, WebhookOutcome)>,
     /// What waits behind a request that is under way, by its subject.
@@ -52,7 +69,7 @@ impl Deliveries {
         row: &StoredRow,
         items: &[Waiting],
         (keeps_order, held): (bool, HashSet<String>),
-        (failures, now): (i64, Timestamp),
+        (failures, now, pace): (i64, Timestamp, &mut Pace),
     ) -> Result<Flown, Problem> {
         let signing = Signing::of(&self.app.context.master, row, now)?;
         let (flying, busy) = (JoinSet::new(), HashMap::new());
@@ -60,6 +77,7 @@ impl Deliveries {
         let mut flight = Flight {
             deliveries: self,
             signing,
+            pace,
             items,
             flying,
             busy,
@@ -77,7 +95,7 @@ impl Deliveries {
 impl Flight<'_> {
     async fn run(&mut self) {
         for (index, item) in self.items.iter().enumerate() {
-            while self.flying.len() >= AT_ONCE {
+            while self.flying.len() >= self.pace.0 {
                 self.land().await;
             }
             if self.is_over() && index > 0 {
@@ -120,6 +138,7 @@ impl Flight<'_> {
     async fn land(&mut self) {
         let Some(Ok((index, outcome))) = self.flying.join_next().await else { return };
         let is_delivered = outcome.is_delivered();
+        self.pace.note(is_delivered);
         self.failures = if is_delivered { 0 } else { self.failures + 1 };
         self.flown.tried.insert(index, outcome);
         let Some(item) = self.items.get(index) else { return };

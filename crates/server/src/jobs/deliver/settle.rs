@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{
     Deliveries, Outcome, Target,
-    flight::Flown,
+    flight::{Flown, Pace},
     turn::{Advance, Plan, count_failures},
 };
 
@@ -30,7 +30,7 @@ const FIRST_STORE: &str = "default";
 const GONE: u16 = 410;
 
 /// What was delivered at the first try, and is not noted yet.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Progress {
     /// How far the readers have come.
     pub places: Vec<Advance>,
@@ -38,6 +38,8 @@ pub struct Progress {
     pub reached: Vec<EventCursor>,
     /// The ends of their trails, which they follow; none where those of many trails are kept.
     pub tails: HashMap<i64, Option<Arc<Tail>>>,
+    /// How many requests are under way at once.
+    pub pace: Pace,
     delivered: Option<Attempt>,
     noted_on: i64,
 }

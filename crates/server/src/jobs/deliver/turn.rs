@@ -119,10 +119,11 @@ impl Deliveries {
         let keeps_order = plan.row.get(EventSubscription::ORDERING)? == EventOrdering::Subject;
         let failures = plan.health.failures;
         // what waited goes first; of a subject there is no other among what is due
-        let due = self.fly(&plan.row, &plan.due, (false, HashSet::new()), (failures, now)).await?;
+        let pace = &mut progress.pace;
+        let due = self.fly(&plan.row, &plan.due, (false, HashSet::new()), (failures, now, pace)).await?;
         let failures = count_failures(failures, &due);
         let new = if failures < CIRCUIT || plan.due.is_empty() {
-            self.fly(&plan.row, &plan.new, (keeps_order, plan.held.clone()), (failures, now)).await?
+            self.fly(&plan.row, &plan.new, (keeps_order, plan.held.clone()), (failures, now, pace)).await?
         } else {
             Flown::default()
         };

@@ -170,7 +170,9 @@ impl Making {
             Kind::Text(rule) if !self.is_held(field) && !field.is_token() => {
                 Some(canary(rule, number).unwrap_or_else(|| panic!("{}: {}", self.name, field.wire())))
             }
-            Kind::Pairs(_) | Kind::Texts(_) if !self.is_held(field) => panic!("{}: {}", self.name, field.wire()),
+            Kind::Pairs(_) | Kind::Texts(_) if !self.is_held(field) => {
+                panic!("{}: {}", self.name, field.wire())
+            }
             _ => None,
         }
     }

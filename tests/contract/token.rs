@@ -13,7 +13,7 @@ mod round_trips;
 pub mod signer;
 mod target;
 mod tls;
-mod uses;
+pub mod uses;
 
 use chancery_testkit::{Answer, World};
 use http::Method;

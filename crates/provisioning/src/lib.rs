@@ -15,6 +15,7 @@ mod form;
 mod groups;
 mod http;
 mod list;
+mod pages;
 mod reach;
 mod search;
 mod shown;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Serde, json};
 
 use crate::{
     form::Form,
-    groups,
+    groups, pages,
     reach::{add_reach, directory},
     shown::{resources, selection_of},
 };
@@ -133,18 +133,39 @@ fn by_index(
     asked: &Asked,
     head: &mut Map<String, Serde>,
 ) -> Result<Vec<StoredRow>, Problem> {
-    let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
     let (mut total, mut rows) = (0, Vec::new());
     if asked.condition != Condition::Never {
-        total = count_slice(&call.context, tx, form.shape, asked.slice(&condition, 0, None))?;
-        let skip = asked.start - 1;
-        if asked.count > 0 && i64::try_from(skip).is_ok_and(|skip| skip < total) {
-            rows = load_slice(&call.context, tx, form.shape, asked.slice(&condition, skip, None))?.rows;
-        }
+        (total, rows) = at_index(call, tx, form, asked)?;
     }
     head.insert("totalResults".into(), total.into());
     head.insert("startIndex".into(), asked.start.into());
     Ok(rows)
+}
+
+/// How many match, and the page at the position that is asked for.
+fn at_index(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    asked: &Asked,
+) -> Result<(i64, Vec<StoredRow>), Problem> {
+    let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
+    let (context, list) = (&call.context, belongs_to(call));
+    let known = pages::recall(&list, asked.start, context.now);
+    let total = match &known {
+        Some(known) => known.total,
+        None => count_slice(context, tx, form.shape, asked.slice(&condition, 0, None))?,
+    };
+    let before = asked.start - 1;
+    if asked.count == 0 || i64::try_from(before).is_ok_and(|before| before >= total) {
+        return Ok((total, Vec::new()));
+    }
+    let (skip, after) = known.map_or((before, None), |known| (0, Some(known.after.clone())));
+    let page = load_slice(context, tx, form.shape, asked.slice(&condition, skip, after))?;
+    if let Some(next) = page.next {
+        pages::remember(list, asked.start + page.rows.len(), (next, total), context.now);
+    }
+    Ok((total, page.rows))
 }
 
 fn by_cursor(
@@ -183,7 +204,7 @@ fn belongs_to(call: &Call) -> Vec<u8> {
         context.extend_from_slice(&(part.len() as u64).to_be_bytes());
         context.extend_from_slice(part.as_bytes());
     };
-    add(call.context.scope.source());
+    add(&format!("{:?}", call.context.scope.store_id()));
     add(&format!("{:?} {}", directory.owner, directory.reaches_all));
     for name in ["filter", "sortBy", "sortOrder"] {
         add(call.request.query(name).unwrap_or_default());

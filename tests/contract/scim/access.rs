@@ -16,6 +16,8 @@ on_both_engines! {
         let trail = world.admin.get(&world.path("/CustomAuditTrail?count=5&sortOrder=descending")).await.is(200);
         assert!(!String::from_utf8_lossy(&trail.bytes).contains(made["token"].as_str().unwrap()));
         client.get(&at("/Users")).await.expect(200);
+        crate::token::uses::write_uses(&world).await;
+        assert!(world.admin.get(&path).await.is(200).json()["lastUsedOn"].is_string());
         let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&path, off).await.expect(202);
         let refused = client.get(&at("/Users")).await;

@@ -68,6 +68,10 @@ on_both_engines! {
         error(&client.delete(&path).await, 403);
         error(&client.post(&format!("{base}/Users"), json!({ "userName": "bob" })).await, 403);
         crate::management::instance::set_option(&world, &instance, "ScimMassChangeLimit", "5").await;
+        let state = "/api/management/v2/IdpInstance/partner/scim";
+        let told = world.admin.get(state).await.is(200).json();
+        assert_eq!((&told["isEnabled"], &told["ownedUsers"], &told["ownedGroups"]), (&json!(true), &json!(1), &json!(0)));
+        assert!(told["stoppedOn"].is_string() && told["tokenId"].is_string(), "{told}");
         let resume = "/api/management/v2/IdpInstance/partner/scim/resume";
         world.admin.send(http::Method::POST, resume, &[], Vec::new()).await.expect(204);
         world.admin.send(http::Method::POST, resume, &[], Vec::new()).await.problem(409, "conflict");

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{id, until};
 
-/// The secrets and key sets of an app that were used, as far as that is written.
-async fn used(world: &World, app: &Value) -> Vec<Uuid> {
+/// Writes the uses that were noted, as the job does.
+pub async fn write_uses(world: &World) {
     let post = MailSettings {
         master: world.app.context.master.clone(),
         program: None,
@@ -23,6 +23,11 @@ async fn used(world: &World, app: &Value) -> Vec<Uuid> {
     };
     let job = jobs(&world.app, &post, chancery_web::now).into_iter().find(|job: &Job| job.name == "uses");
     (job.unwrap().work)().await.unwrap();
+}
+
+/// The secrets and key sets of an app that were used, as far as that is written.
+async fn used(world: &World, app: &Value) -> Vec<Uuid> {
+    write_uses(world).await;
     let app = Uuid::try_parse(id(app)).unwrap();
     let read = world.app.store.run("Uses", Mode::Quick, None, move |tx| {
         let text = "SELECT credential_id FROM client_credential_use WHERE client_app_id = ?1";

@@ -35,7 +35,11 @@ pub async fn own_cards(
             Ok(std::iter::once(safety).chain(rotation).collect())
         }
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
-        "IdpInstance" => Ok(super::standing::provider(visit, (key, here, row)).await?.into_iter().collect()),
+        "IdpInstance" => {
+            let works = super::standing::provider(visit, (key, here, row)).await?;
+            let provisioning = super::standing::provisioning(visit, (key, row)).await?;
+            Ok(works.into_iter().chain(provisioning).collect())
+        }
         _ => Ok(Vec::new()),
     }
 }

@@ -99,3 +99,29 @@ pub async fn provider(
 const fn tone(is_good: bool) -> &'static str {
     if is_good { "good" } else { "bad" }
 }
+
+/// How provisioning by a directory stands at an identity provider; none where nothing is set up.
+///
+/// # Errors
+/// The operation's own.
+pub async fn provisioning(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Option<Card>, Problem> {
+    let is_of_kind = row.get("idpFactoryType") == Some(&json!("OpenIdConnect"));
+    let Some(op) = visit.may(operation("GetIdpInstanceScim")).filter(|_| is_of_kind) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    if told["isEnabled"] != json!(true) && told["tokenId"].is_null() {
+        return Ok(None);
+    }
+    let words = visit.words;
+    let state = if !told["stoppedOn"].is_null() {
+        line("bad", words.page("scim_stopped"), "", None)
+    } else if told["isEnabled"] == json!(true) {
+        line("good", words.page("scim_on"), "", None)
+    } else {
+        line("off", words.page("scim_off"), "", None)
+    };
+    let fact = |wire: &str| Line { text: words.field(wire), sub: plain(&told[wire]), ..Line::default() };
+    let moment = |wire: &str| Line { text: words.field(wire), iso: plain(&told[wire]), ..Line::default() };
+    let mut lines = vec![state, fact("ownedUsers"), fact("ownedGroups")];
+    lines.extend(["stoppedOn", "lastUsedOn"].into_iter().filter(|wire| !told[*wire].is_null()).map(moment));
+    Ok(Some(Card { title: "SCIM".into(), kind: "checks", lines, ..Card::default() }))
+}

@@ -1,17 +1,41 @@
-//! The token that a provisioning client shows to an instance (SCIM, RFC 7644).
+//! The token that a provisioning client shows to an instance (SCIM, RFC 7644), and how provisioning stands there.
 
-use chancery_record::Value;
+use chancery_record::{SHOWN, Timestamp, Value, record};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply,
-    StateTable, Tx, note, random,
+    Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
+    Permit::{SubscriptionAdmin, TenantMember},
+    Problem, Reply, StateTable, Tx, answer_form, note, random,
 };
 use chancery_scim::{digest_of, token_of};
+use uuid::Uuid;
 
-use super::{IDP_INSTANCE, IdpInstance, look_up::find};
+use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId, look_up::find};
 use crate::{
     idp_type::FactoryType,
     option::{self, OptionRow},
 };
+
+record! {
+    /// How provisioning stands at an instance.
+    struct IdpInstanceScim {
+        /// The instance.
+        instance_id: IdpInstanceId = SHOWN,
+        /// Whether it is provisioned: the option ScimEnabled.
+        is_enabled: bool = SHOWN,
+        /// The token's id, under which the audit trail tells what it changes.
+        token_id: Option<Uuid> = SHOWN,
+        /// When it was last used, to the hour.
+        last_used_on: Option<Timestamp> = SHOWN,
+        /// Since when it writes no more, because it deactivated or deleted too many within an hour.
+        stopped_on: Option<Timestamp> = SHOWN,
+        /// How many persons the directory provisions; 1,001 where there are more.
+        owned_users: i64 = SHOWN,
+        /// How many groups it provisions; 1,001 where there are more.
+        owned_groups: i64 = SHOWN,
+    }
+}
+
+static STATE: BodyForm = BodyForm::of::<IdpInstanceScim>("IdpInstanceScim");
 
 /// The operations on provisioning tokens.
 pub static OPERATIONS: &[Op] = &[
@@ -36,7 +60,54 @@ pub static OPERATIONS: &[Op] = &[
     )
     .answering(204, Reply::Empty)
     .added(),
+    Op::new(
+        "GetIdpInstanceScim",
+        M::Get,
+        "/IdpInstance/{idpInstance}/scim",
+        TenantMember,
+        &IDP_INSTANCE,
+        A::Custom(Custom::listing(state).replying(Reply::Form(&STATE))),
+        "Tells how provisioning stands at an instance: its token, when that was last used, and whom it provisions.",
+    )
+    .added(),
 ];
+
+fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let instance = find(call, tx, &IDP_INSTANCE)?;
+    let id = instance.get(IdpInstance::ID)?;
+    let set = |call: &Call, tx: &mut Tx<'_>, name: &str| {
+        let row = option::find(call, tx, id.0, name)?;
+        Ok::<_, Problem>(
+            row.and_then(|row| row.text(OptionRow::VALUE).map(str::to_owned)).unwrap_or_default(),
+        )
+    };
+    let is_enabled = set(call, tx, "ScimEnabled")?.eq_ignore_ascii_case("true");
+    let token_id = Uuid::try_parse(&set(call, tx, "ScimTokenId")?).ok();
+    let mut told = IdpInstanceScim {
+        instance_id: id,
+        is_enabled,
+        token_id,
+        last_used_on: None,
+        stopped_on: None,
+        owned_users: 0,
+        owned_groups: 0,
+    };
+    let text = "SELECT (SELECT used_on FROM scim_token_use WHERE token_id = ?2), \
+        (SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1), \
+        (SELECT count(*) FROM (SELECT 1 FROM application_user WHERE idp_instance_id = ?1 \
+        AND user_name_key IS NOT NULL AND hidden_on IS NULL LIMIT 1001) n), \
+        (SELECT count(*) FROM (SELECT 1 FROM application_group WHERE idp_instance_id = ?1 \
+        AND provisioned_name_key IS NOT NULL LIMIT 1001) n)";
+    tx.one(text, &[id.0.into(), token_id.unwrap_or_default().into()], |row| {
+        let time = |column| {
+            if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
+        };
+        (told.last_used_on, told.stopped_on) = (time(0)?, time(1)?);
+        (told.owned_users, told.owned_groups) = (row.int(2)?, row.int(3)?);
+        Ok(())
+    })?;
+    Ok(answer_form(call, told))
+}
 
 fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;

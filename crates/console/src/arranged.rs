@@ -48,6 +48,13 @@ pub fn columns(resource: &str) -> Option<&'static [Column]> {
             ("col_expires", expires),
         ]),
         "RoleAssignment" => Some(&[("col_role", role), ("col_who", principal), ("col_where", place)]),
+        "ScimToken" => Some(&[
+            ("col_name", rule_name),
+            ("col_reach", token_reach),
+            ("col_status", token_status),
+            ("col_ends", expires),
+            ("col_used", token_used),
+        ]),
         "CustomAuditTrail" => Some(&[("col_change", change), ("col_who", who), ("col_when", when)]),
         _ => None,
     }
@@ -74,15 +81,14 @@ pub fn heading(resource: &str, row: &Value, (words, names): Told<'_>) -> Option<
 
 /// The state of one row in a word, for its page.
 pub fn badge(resource: &str, row: &Value, words: &Words) -> Value {
-    if resource == "User" {
-        let cell = status(row, (words, &Names::new()));
-        return json!({ "text": cell.text, "tone": cell.tone });
-    }
-    if resource == "IdentityReplacement" {
-        let cell = replacement_status(row, (words, &Names::new()));
-        return json!({ "text": cell.text, "tone": cell.tone });
-    }
-    Value::Null
+    let state = match resource {
+        "User" => status,
+        "IdentityReplacement" => replacement_status,
+        "ScimToken" => token_status,
+        _ => return Value::Null,
+    };
+    let cell = state(row, (words, &Names::new()));
+    json!({ "text": cell.text, "tone": cell.tone })
 }
 
 /// What tells rows of the same name apart.
@@ -414,6 +420,26 @@ fn asked(row: &Value, _: Told<'_>) -> Cell {
 
 fn expires(row: &Value, _: Told<'_>) -> Cell {
     moment_of(row, "expiresOn")
+}
+
+fn token_reach(row: &Value, (words, _): Told<'_>) -> Cell {
+    Cell::of("text", words.choice(&member(row, "reach")))
+}
+
+fn token_status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
+    let (key, tone) = match end {
+        _ if row["isActive"] != json!(true) => ("status_inactive", "off"),
+        Some(end) if end <= chancery_web::now() => ("cert_over", "bad"),
+        _ if row["stoppedOn"].is_string() => ("token_stopped", "bad"),
+        Some(end) if end <= chancery_web::now().plus(SOON_MS) => ("cert_soon", "warn"),
+        _ => ("status_active", "good"),
+    };
+    Cell::of("badge", words.page(key)).toned(tone)
+}
+
+fn token_used(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "lastUsedOn")
 }
 
 fn moment_of(row: &Value, wire: &str) -> Cell {

@@ -96,6 +96,19 @@ on_both_engines! {
         assert_eq!((&trail[0]["area"], &trail[0]["action"]), (&json!("Tenant"), &json!("Deleted")));
     }
 
+    /// Lists that have a default stand in the form a line each, so that what was not touched is good as it is.
+    async fn a_token_is_made_by_the_form_as_it_is(world: World) {
+        let mut browser = administrator(&world).await;
+        let path = "/console/store/default/ScimToken/new";
+        let page = browser.open(path).await;
+        assert!(page.html.contains("Read\nWriteUsers\nWriteGroups\nDelete"), "{}", page.html);
+        let lists = [("name", "Directory"), ("rights", "Read\r\nWriteUsers\r\nWriteGroups\r\nDelete"), ("networks", "")];
+        let made = post(&world, &mut browser, &page, path, &lists).await;
+        assert!(made.status == 200 && made.html.contains("chscim_"), "{}", made.html);
+        let list = browser.open("/console/store/default/ScimToken").await;
+        assert!(list.html.contains("Directory") && list.html.contains("What tokens of its line made"), "{}", list.html);
+    }
+
     /// Nobody's change is lost: the second of two sees what the first changed.
     async fn two_at_once_are_merged(world: World) {
         let mut browser = administrator(&world).await;

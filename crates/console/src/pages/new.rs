@@ -1,6 +1,6 @@
 //! A new one of a resource: its form, and creating it.
 
-use chancery_record::{DefaultValue, Field};
+use chancery_record::{DefaultValue, Field, Kind};
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -36,6 +36,9 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         let default = match field.access.default {
             DefaultValue::Bool(is_so) => json!(is_so),
             DefaultValue::Int(number) => json!(number),
+            DefaultValue::Text(text) if matches!(field.kind, Kind::Texts(_) | Kind::Pairs(_)) => {
+                serde_json::from_str(text).unwrap_or_default()
+            }
             DefaultValue::Text(text) => json!(text),
             DefaultValue::None => visit.parameter(field.wire()).map_or(Value::Null, |text| json!(text)),
         };

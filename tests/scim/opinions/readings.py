@@ -1,0 +1,48 @@
+"""What the server reads otherwise than the standard has it, as changes of the question.
+
+differences.json says which of them there are, and why. A question that is changed so has the server's answer.
+"""
+
+import copy
+import re
+
+
+def case(names, schemas, resources, filters):
+    """Case counts in these attributes, whatever their schema says."""
+    schemas = copy.deepcopy(schemas)
+    for schema in schemas.values():
+        for attribute in schema["attributes"]:
+            if attribute["name"] in names:
+                attribute["caseExact"] = True
+                for part in attribute.get("subAttributes", []):
+                    part["caseExact"] = part["name"] == "value"
+    return schemas, resources, filters
+
+
+def mapped(names, schemas, resources, filters):
+    """Of these attributes one element is looked for, the one that is the home's field; it is for work, and primary."""
+    return schemas, [one | {name: [the_one(one[name])] for name in names if name in one} for one in resources], filters
+
+
+def the_one(elements):
+    for fits in ({"primary": True}, {"type": "work"}, {}):
+        for one in elements:
+            if fits.items() <= one.items():
+                return {"value": one["value"], "type": "work", "primary": True}
+    raise ValueError(elements)
+
+
+def null(names, schemas, resources, filters):
+    """Nobody is found by `eq null` of these attributes."""
+    asks = rf"(?:urn:[\w:.]+:)?\b(?:{'|'.join(names)}) eq null"
+    return schemas, resources, [re.sub(asks, 'id eq "nobody"', one) for one in filters]
+
+
+READINGS = {"case": case, "mapped": mapped, "null": null}
+
+
+def read(listed, question):
+    """The question (schemas, resources, filters) as these readings have it."""
+    for one in listed:
+        question = READINGS[one["reading"]](one["attributes"], *question)
+    return question

@@ -1,9 +1,16 @@
 // The libraries of judges.py that are JavaScript: reads questions, and writes what each library answers.
 import { readFileSync } from "node:fs";
+import { scimPatch } from "scim-patch";
 import { filter, parse } from "scim2-parse-filter";
 import SCIMMY from "scimmy";
 
 const CORE = "urn:ietf:params:scim:schemas:core:2.0:User";
+const { User, Group, EnterpriseUser } = SCIMMY.Schemas;
+User.extend(EnterpriseUser);
+// the types of elements are any here
+for (const name of ["emails", "phoneNumbers", "ims", "addresses", "roles", "entitlements"]) {
+    User.definition.attribute(`${name}.type`).config.canonicalValues = false;
+}
 const questions = JSON.parse(readFileSync(0, "utf8"));
 
 /** The answer, or how the library fails. */
@@ -35,7 +42,22 @@ function finding(resources) {
     });
 }
 
+async function patched([resource, operations]) {
+    if (!operations.length) return { "scim-patch": { is: resource }, scimmy: { is: resource } };
+    const copy = () => structuredClone(resource);
+    const schemas = ["urn:ietf:params:scim:api:messages:2.0:PatchOp"];
+    const Schema = resource.schemas.includes(CORE) ? User : Group;
+    return {
+        "scim-patch": await asked(() => scimPatch(copy(), structuredClone(operations))),
+        scimmy: await asked(async () => {
+            const before = new Schema(copy());
+            const op = new SCIMMY.Messages.PatchOp({ schemas, Operations: structuredClone(operations) });
+            return JSON.parse(JSON.stringify((await op.apply(before)) ?? before));
+        }),
+    };
+}
+
 const answers = [];
-const answer = finding(questions.resources);
-for (const one of questions.find) answers.push(await answer(one));
+const answer = "find" in questions ? finding(questions.resources) : patched;
+for (const one of questions.find ?? questions.patch) answers.push(await answer(one));
 process.stdout.write(JSON.stringify(answers));

@@ -1,11 +1,11 @@
-"""Libraries of others, each asked which resources a filter finds.
+"""Libraries of others, each asked which resources a filter finds and what a patch makes of a resource.
 
 A library gets what it needs to understand the question, and nothing that answers it:
 
 - scim2-models knows the schemas that the server advertises.
 - scim2-filter-parser makes SQL, which SQLite runs on a table of the resources, a row for each of several values.
-- scim2-parse-filter and scimmy (judges.mjs) know no schema: what case does not count for is in small letters, and
-  attributes are there behind their URN, too.
+- scim2-parse-filter, scimmy and scim-patch (judges.mjs) know no schema: what case does not count for is in small
+  letters, and attributes are there behind their URN, too.
 """
 
 import json
@@ -17,10 +17,11 @@ from itertools import product
 from scim2_filter_parser.lexer import SCIMLexer
 from scim2_filter_parser.parser import SCIMParser
 from scim2_filter_parser.transpilers.sql import Transpiler
-from scim2_models import Extension, Resource, Schema, ScimFilter
+from scim2_models import Extension, PatchOp, Resource, Schema, ScimFilter
 
 from people import CORE, ENTERPRISE, GROUP
 
+PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 COMPARED = re.compile(r'([\w.]+)( \w\w )("(?:[^"\\]|\\.)*")')
 
 
@@ -93,6 +94,26 @@ class Judges:
             return {one.id for one in whole if made.match(one)}
 
         return [asked(found, one) for one in filters]
+
+    def patch(self, questions):
+        """For each resource with its operations what each library makes of it: a resource, or a failure."""
+        others = ask_node(self.program, {"patch": questions})
+        return [
+            {
+                "scim2-models": self.try_patch(resource, operations),
+                **{name: opinion(told) for name, told in other.items()},
+            }
+            for (resource, operations), other in zip(questions, others, strict=True)
+        ]
+
+    def try_patch(self, resource, operations):
+        return asked(self.models_patch, resource, operations) if operations else resource
+
+    def models_patch(self, resource, operations):
+        model = self.model(resource)
+        patched = model.model_validate(resource)
+        PatchOp[model].model_validate({"schemas": [PATCH], "Operations": operations}).patch(patched)
+        return patched.model_dump()
 
     def folded(self, value, at=""):
         """A resource in which all is in small letters for which case does not count."""

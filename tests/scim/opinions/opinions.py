@@ -1,8 +1,8 @@
-"""Compares what a SCIM server finds with what libraries of others find among the same.
+"""Compares what a SCIM server finds and what its patches make with what libraries of others say of the same.
 
     SCIM_TOKEN=... python opinions.py BASE_URL HOME JUDGES_MJS
 
-Filters are made by chance from a fixed seed. Where the server and a library differ, differences.json says
+Filters and patches are made by chance from a fixed seed. Where the server and a library differ, differences.json says
 why, or it fails. What is said there and did not happen fails too: the list says how things are.
 """
 
@@ -20,6 +20,7 @@ from flows import Server
 
 from filters import Filters
 from judges import Judges
+from patches import Patches
 from people import person
 
 LISTED = json.loads(Path(__file__).with_name("differences.json").read_text(encoding="utf-8"))
@@ -113,7 +114,7 @@ def main(base, home, program):
     people = people_of(client, home)
     groups = groups_of(client, people)
     passed = True
-    for asks in (Filters,):
+    for asks in (Filters, Patches):
         known = Known(asks.KIND, home)
         comparison = asks(client, home, partial(Judges, program), schemas, known)
         told, wrong = comparison.judged(people, groups)

@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_resource::{
     Answer, Call, MAX_COUNT, Problem, Slice, Sql, StoredRow, Tx, count_slice, load_slice,
 };
-use chancery_scim::{Condition, Refusal, ScimType, Selection, condition_of, sort_field};
+use chancery_scim::{Condition, Refusal, ScimType, Selection, condition_of, of_filter, sort_field};
 use serde_json::{Map, Value as Serde, json};
 
 use crate::{
@@ -88,9 +88,10 @@ pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut head = Map::new();
     head.insert("schemas".into(), json!([LIST]));
     let rows = match &asked.cursor {
-        Some(cursor) => by_cursor(call, tx, form, (&asked, cursor), &mut head)?,
-        None => by_index(call, tx, form, &asked, &mut head)?,
+        Some(cursor) => by_cursor(call, tx, form, (&asked, cursor), &mut head),
+        None => by_index(call, tx, form, &asked, &mut head),
     };
+    let rows = rows.map_err(of_filter)?;
     head.insert("itemsPerPage".into(), rows.len().into());
     let answer = Answer::new(200);
     call.answer.begin(200, Vec::new());

@@ -131,12 +131,16 @@ impl Fields {
 }
 
 /// The elements that are kept beside the field: the field's own without its value, unless it is alone and as it is shown
-/// anyway.
+/// anyway. One that never had a value is kept with null for it, so that it is not taken for the field's own.
 fn beside(elements: &[Value], at: Option<usize>, of_type: &str) -> Vec<Value> {
     let own = |index: usize, element: &Value| {
         let mut element = element.clone();
-        if let (true, Some(parts)) = (Some(index) == at, element.as_object_mut()) {
-            parts.remove("value");
+        if let Some(parts) = element.as_object_mut() {
+            if Some(index) == at {
+                parts.remove("value");
+            } else {
+                parts.entry("value").or_insert(Value::Null);
+            }
         }
         element
     };

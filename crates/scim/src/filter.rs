@@ -1,5 +1,6 @@
 //! Filters and orders in SCIM's names, as filters and orders on the fields of a home.
 
+use chancery_record::parse_id;
 use chancery_resource::{Expression, Literal, Operator, parse_filter};
 
 use crate::{
@@ -65,6 +66,7 @@ enum Source {
 }
 
 /// A comparison without its attribute.
+#[derive(Clone, Copy)]
 struct Test<'a> {
     operator: Operator,
     value: &'a Literal,
@@ -72,6 +74,15 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
+    /// The test on an id: no text but a UUID is one, and who asks for another asks for nobody.
+    fn of_id(&self) -> Condition {
+        match (self.operator, self.value) {
+            (Operator::Equal, Literal::Text(text)) if parse_id(text).is_none() => Condition::Never,
+            (Operator::NotEqual, Literal::Text(text)) if parse_id(text).is_none() => Condition::Always,
+            _ => self.of("id", None),
+        }
+    }
+
     fn of(&self, attribute: &str, part: Option<&str>) -> Condition {
         Condition::When(Expression::Compare {
             attribute: attribute.into(),
@@ -106,11 +117,21 @@ impl Asked {
 
     fn compared(&self, target: &Target, test: &Test<'_>) -> Result<Condition, Refusal> {
         let attribute = target.attribute;
+        // of several values none is null: it is asked whether there is one (RFC 7643, section 2.5)
+        if attribute.many && matches!(test.value, Literal::Null) {
+            let present = Test { operator: Operator::Present, ..*test };
+            match test.operator {
+                Operator::Equal => return Ok(not(self.compared(target, &present)?)),
+                Operator::NotEqual => return self.compared(target, &present),
+                _ => {}
+            }
+        }
         if !attribute.many {
             let value = attribute.part(self.home, "value");
             let leaf = target.part.or(value).unwrap_or(attribute);
             return match leaf.place(self.home) {
                 Place::Seen("createdOn") => Err(refused(leaf.name, test.column)),
+                Place::Seen("id") => Ok(test.of_id()),
                 Place::Field(field) | Place::Seen(field) => Ok(test.of(field, None)),
                 Place::Entry(key) => in_entries(key, test).ok_or_else(|| refused(leaf.name, test.column)),
                 _ => Err(refused(leaf.name, test.column)),
@@ -125,12 +146,8 @@ impl Asked {
         for (source, of_type) in sources {
             let one = match (&source, part.name) {
                 (Source::Field(field), "value") => test.of(field, None),
-                (Source::Set(set), "value")
-                    if target.part.is_none() && test.operator == Operator::Present =>
-                {
-                    test.of(set, None)
-                }
-                (Source::Set(set), "value") => test.of(set, Some("id")),
+                (Source::Set(set), "value") if test.operator == Operator::Present => test.of(set, None),
+                (Source::Set(_), "value") => within(&source, test.of_id(), test.column),
                 _ => within(&source, fixed(&source, part, of_type, test)?, test.column),
             };
             found = either(found, one);
@@ -185,7 +202,7 @@ impl Asked {
                 let test = Test { operator: *operator, value, column: *column };
                 match (source, part.name) {
                     (Source::Field(field), "value") => test.of(field, None),
-                    (Source::Set(_), "value") => test.of("id", None),
+                    (Source::Set(_), "value") => test.of_id(),
                     _ => fixed(source, part, of_type, &test)?,
                 }
             }
@@ -200,6 +217,9 @@ const ENTRIES: &str = "userProfiles";
 
 /// The condition that a user has a profile entry whose value passes; `None` for tests that entries do not take.
 fn in_entries(key: &str, test: &Test<'_>) -> Option<Condition> {
+    if test.operator == Operator::Equal && matches!(test.value, Literal::Null) {
+        return in_entries(key, &Test { operator: Operator::Present, ..*test }).map(not);
+    }
     if !matches!(test.operator, Operator::Equal | Operator::StartsWith | Operator::Present) {
         return None;
     }
@@ -366,13 +386,33 @@ mod tests {
 
     #[test]
     fn members_are_found_in_their_sets() {
-        let both = "memberUsers.id eq \"7\" or memberGroups.id eq \"7\"";
-        check(&GROUP, Home::Store, "members.value eq \"7\"", both);
-        check(&GROUP, Home::Store, "members[value eq \"7\"]", both);
-        check(&GROUP, Home::Store, "members[value eq \"7\" and type eq \"User\"]", "memberUsers.id eq \"7\"");
+        let id = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+        let both = format!("memberUsers.id eq \"{id}\" or memberGroups.id eq \"{id}\"");
+        check(&GROUP, Home::Store, &format!("members.value eq \"{id}\""), &both);
+        check(&GROUP, Home::Store, &format!("members[value eq \"{id}\"]"), &both);
+        let of_type = format!("members[value eq \"{id}\" and type eq \"User\"]");
+        check(&GROUP, Home::Store, &of_type, &format!("memberUsers.id eq \"{id}\""));
         check(&GROUP, Home::Store, "members.type eq \"Group\"", "memberGroups pr");
-        check(&USER, Home::Store, "groups.value eq \"7\"", "memberOfGroups.id eq \"7\"");
+        let groups = format!("groups.value eq \"{id}\"");
+        check(&USER, Home::Store, &groups, &format!("memberOfGroups.id eq \"{id}\""));
         check(&USER, Home::Store, "groups pr", "memberOfGroups pr");
+    }
+
+    #[test]
+    fn nobody_has_an_id_that_is_none() {
+        check(&USER, Home::Store, "id eq \"nobody\"", "never");
+        check(&USER, Home::Provider, "id ne \"nobody\"", "always");
+        check(&USER, Home::Store, "groups.value eq \"nobody\"", "never");
+        check(&USER, Home::Store, "groups.value ne \"nobody\"", "memberOfGroups pr");
+        check(&GROUP, Home::Store, "members[value eq \"nobody\"]", "never");
+    }
+
+    #[test]
+    fn what_is_null_is_what_there_is_not() {
+        check(&USER, Home::Store, "groups.value eq null", "not (memberOfGroups pr)");
+        check(&GROUP, Home::Store, "members eq null", "not (memberUsers pr or memberGroups pr)");
+        check(&USER, Home::Store, "emails.value ne null", "emailAddress pr");
+        check(&USER, Home::Store, "title eq null", "not (userProfiles[key eq \"title\" and value pr])");
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod token;
 pub use document::{resource_types, schemas, service_provider_config};
 pub use fields::{Fields, MAX_EXTRA_BYTES, entry_keys, fields_of, pointer_of};
 pub use filter::{Condition, condition_of, sort_field};
-pub use message::{Refusal, ScimType, told};
+pub use message::{Refusal, ScimType, of_filter, told};
 pub use patch::{MAX_OPERATIONS, Members, Patch, Patched, members_of};
 pub use read::{MAX_ELEMENTS, Resource, read_resource};
 pub use schema::{Attribute, GROUP, Home, Kind, Place, Quirk, ResourceType, Returned, Schema, USER};

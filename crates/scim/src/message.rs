@@ -127,6 +127,15 @@ impl From<Refusal> for Problem {
     }
 }
 
+/// The problem of a list whose filter could not be read as its home reads filters (RFC 7644, section 3.12).
+pub fn of_filter(problem: Problem) -> Problem {
+    let has_word = problem.members.iter().any(|(name, _)| *name == WORD);
+    if has_word || problem.kind != ProblemKind::InvalidRequest {
+        return problem;
+    }
+    problem.with_member(WORD, ScimType::InvalidFilter.name())
+}
+
 impl From<&Problem> for Refusal {
     fn from(problem: &Problem) -> Self {
         let word = problem.members.iter().find(|(name, _)| *name == WORD);

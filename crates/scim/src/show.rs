@@ -87,6 +87,9 @@ fn elements(one: Value, beside: Option<&Value>, of_type: &str) -> Vec<Value> {
         (None, Value::Null) => {}
         (None, one) => elements.insert(0, json!({ "value": one, "type": of_type, "primary": true })),
     }
+    for parts in elements.iter_mut().filter_map(Value::as_object_mut) {
+        parts.retain(|_, part| !part.is_null());
+    }
     elements
 }
 
@@ -159,6 +162,18 @@ mod tests {
         assert_eq!(shown["meta"]["version"], "W/\"3\"");
         assert_eq!(shown["schemas"], json!([USER.core.urn, ENTERPRISE]));
         assert_eq!(shown.get("password"), None);
+    }
+
+    #[test]
+    fn an_element_without_a_value_gets_none_of_another() {
+        for emails in [
+            json!([{ "display": "Only" }, { "value": "a@example.com", "type": "work" }]),
+            json!([{ "type": "work", "display": "A" }, { "value": "b@example.com", "type": "home" }]),
+            json!([{ "display": "Only" }]),
+        ] {
+            let fields = fields(Home::Store, json!({ "userName": "ada", "emails": emails }));
+            assert_eq!(shown(Home::Store, &fields)["emails"], emails);
+        }
     }
 
     #[test]

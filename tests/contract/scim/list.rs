@@ -36,12 +36,14 @@ on_both_engines! {
             ("emails[type eq \"work\" and value eq \"a@example.com\"]".to_owned(), vec!["ada"]),
             ("active eq false".to_owned(), vec!["bob"]), ("name.familyName sw \"b\"".to_owned(), vec!["bob"]),
             ("userName pr and not (userName eq \"bob\")".to_owned(), vec!["ada", "Carl"]),
+            ("title eq null and active eq true".to_owned(), vec!["ada", "Carl"]), ("id eq \"nobody\"".to_owned(), vec![]),
+            ("groups.value eq null".to_owned(), vec!["bob", "Carl"]),
             (format!("groups.value eq \"{}\"", id(&team)), vec!["ada"]), (format!("id eq \"{}\"", id(&ada)), vec!["ada"]),
             ("urn:ietf:params:scim:schemas:core:2.0:User:userName eq \"bob\"".to_owned(), vec!["bob"]),
         ] {
             assert_eq!(found(&client, &filter).await, names, "{filter}");
         }
-        for filter in ["userName is \"x\"", "nobody eq 1", "roles.value eq \"x\"", "(userName pr"] {
+        for filter in ["userName is \"x\"", "nobody eq 1", "roles.value eq \"x\"", "(userName pr", "active gt true"] {
             let answer = client.get(&at(&format!("/Users?filter={}", encode(filter)))).await;
             assert_eq!(error(&answer, 400).0, "invalidFilter", "{filter}");
         }

@@ -3,21 +3,6 @@
 differences.json says which of them there are, and why. A question that is changed so has the server's answer.
 """
 
-import copy
-import re
-
-
-def case(names, schemas, resources, filters):
-    """Case counts in these attributes, whatever their schema says."""
-    schemas = copy.deepcopy(schemas)
-    for schema in schemas.values():
-        for attribute in schema["attributes"]:
-            if attribute["name"] in names:
-                attribute["caseExact"] = True
-                for part in attribute.get("subAttributes", []):
-                    part["caseExact"] = part["name"] == "value"
-    return schemas, resources, filters
-
 
 def mapped(names, schemas, resources, filters):
     """Of these attributes one element is looked for, the one that is the home's field; it is for work, and primary."""
@@ -32,13 +17,7 @@ def the_one(elements):
     raise ValueError(elements)
 
 
-def null(names, schemas, resources, filters):
-    """Nobody is found by `eq null` of these attributes."""
-    asks = rf"(?:urn:[\w:.]+:)?\b(?:{'|'.join(names)}) eq null"
-    return schemas, resources, [re.sub(asks, 'id eq "nobody"', one) for one in filters]
-
-
-READINGS = {"case": case, "mapped": mapped, "null": null}
+READINGS = {"mapped": mapped}
 
 
 def read(listed, question):

@@ -261,14 +261,29 @@ fn write_elements(elements: &mut Vec<Value>, chosen: &[bool], step: &Step) {
     settle(elements, chosen, true);
 }
 
-/// Leaves one primary element, the first that was written, and no element without contents.
+/// Leaves no element without contents, none twice, and one primary element: the last that was written as such.
 fn settle(elements: &mut Vec<Value>, chosen: &[bool], marks: bool) {
-    let written = |(element, chosen): (&Value, &bool)| *chosen && is_primary(element);
-    if marks && let Some(at) = elements.iter().zip(chosen).position(written) {
+    let mut kept: Vec<Value> = Vec::with_capacity(elements.len());
+    let mut primary = None;
+    for (element, was_written) in elements.drain(..).zip(chosen) {
+        let mut names = element.as_object().into_iter().flat_map(Map::keys);
+        if !names.any(|name| !matches!(name.as_str(), "type" | "primary")) {
+            continue;
+        }
+        let is_marked = is_primary(&element);
+        let same = kept.iter().position(|other| without_mark(other) == without_mark(&element));
+        let at = same.unwrap_or(kept.len());
+        match kept.get_mut(at) {
+            Some(other) if is_marked => *other = element,
+            Some(_) => {}
+            None => kept.push(element),
+        }
+        if *was_written && is_marked {
+            primary = Some(at);
+        }
+    }
+    *elements = kept;
+    if let Some(at) = primary.filter(|_| marks) {
         only_primary(elements, at);
     }
-    elements.retain(|element| {
-        let names = element.as_object().into_iter().flat_map(Map::keys);
-        names.into_iter().any(|name| !matches!(name.as_str(), "type" | "primary"))
-    });
 }

@@ -91,6 +91,26 @@ fn active_is_read_from_text() {
 }
 
 #[test]
+fn written_elements_leave_one_primary_and_none_twice() {
+    let made = |name: &str, before: Value, path: &str, value: Value| {
+        let bo = json!({ "userName": "bo", name: before });
+        let done = patch(&bo, &json!([{ "op": "replace", "path": path, "value": value }]));
+        done.unwrap().resource.get(name).cloned().unwrap_or_default()
+    };
+    let ims = json!([{ "value": "a", "type": "home", "primary": true }]);
+    let lost = made("ims", ims.clone(), r#"ims[type eq "x"].primary"#, json!(true));
+    assert_eq!(lost, ims, "what tells nothing takes no mark");
+    let towns = json!([{ "locality": "A" }, { "locality": "B" }]);
+    assert_eq!(
+        made("addresses", towns, r#"addresses[locality eq "A"].locality"#, json!("B")),
+        json!([{ "locality": "B" }])
+    );
+    let roles = json!([{ "value": "a", "type": "x" }, { "value": "b", "type": "x" }]);
+    let marked = json!([{ "value": "a", "type": "x" }, { "value": "b", "type": "x", "primary": true }]);
+    assert_eq!(made("roles", roles, r#"roles[type eq "x"].primary"#, json!(true)), marked, "the last is");
+}
+
+#[test]
 fn an_element_that_is_not_there_is_made() {
     let path = r#"emails[type eq "work"].value"#;
     let bo = json!({ "userName": "bo" });

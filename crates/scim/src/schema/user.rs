@@ -25,15 +25,16 @@ static CORE: Schema = Schema {
             .unique()
             .at(Field("userName"), Field("loginName")),
         complex("name", "The parts of the name.", NAME),
-        text("displayName", "The name that is shown.").at(Joined, Entry("displayName")),
-        text("nickName", "How the person is called.").at_store(Field("nickname")),
+        text("displayName", "The name that is shown.").exact().at(Joined, Entry("displayName")),
+        text("nickName", "How the person is called.").exact().at_store(Field("nickname")),
         reference("profileUrl", "A page about the person.", &["external"]).at_store(Field("profile")),
-        text("title", "The title, e.g. of a position.").at_store(Entry("title")),
-        text("userType", "How the person belongs to the organization.").at_store(Entry("userType")),
+        text("title", "The title, e.g. of a position.").exact().at_store(Entry("title")),
+        text("userType", "How the person belongs to the organization.").exact().at_store(Entry("userType")),
         text("preferredLanguage", "The language that the person likes to read.")
+            .exact()
             .at_store(Entry("preferredLanguage")),
-        text("locale", "The locale.").quirk(Quirk::Language).at_store(Field("locale")),
-        text("timezone", "The time zone, as the IANA names it.").at_store(Field("zoneinfo")),
+        text("locale", "The locale.").exact().quirk(Quirk::Language).at_store(Field("locale")),
+        text("timezone", "The time zone, as the IANA names it.").exact().at_store(Field("zoneinfo")),
         truth("active", "Whether the person may sign in.")
             .quirk(Quirk::Truth)
             .at(Field("isActive"), Field("isUserActive")),
@@ -42,7 +43,7 @@ static CORE: Schema = Schema {
             One { field: "emailAddress", of_type: "work", others: false },
             One { field: "emailAddress", of_type: "work", others: true },
         ),
-        complex("phoneNumbers", "Telephone numbers.", ELEMENT).many().at_store(One {
+        complex("phoneNumbers", "Telephone numbers.", PHONE).many().at_store(One {
             field: "phoneNumber",
             of_type: "work",
             others: true,
@@ -79,6 +80,13 @@ const ELEMENT: &[Attribute] = &[
     truth("primary", "Whether it comes before the others."),
 ];
 
+const PHONE: &[Attribute] = &[
+    text("value", "The number.").exact(),
+    text("display", "The number for people."),
+    text("type", "What it is for."),
+    truth("primary", "Whether it comes before the others."),
+];
+
 const PHOTO: &[Attribute] = &[
     reference("value", "The picture's address.", &["external"]),
     text("type", "What it is for."),
@@ -109,11 +117,12 @@ static ENTERPRISE: Schema = Schema {
     about: "A person in an organization",
     attributes: &[
         text("employeeNumber", "The number by which the organization knows the person.")
+            .exact()
             .at_store(Entry("employeeNumber")),
-        text("costCenter", "The cost center.").at_store(Entry("costCenter")),
-        text("organization", "The organization.").at_store(Entry("organization")),
-        text("division", "The division.").at_store(Entry("division")),
-        text("department", "The department.").at(Field("organizationalUnit"), Entry("department")),
+        text("costCenter", "The cost center.").exact().at_store(Entry("costCenter")),
+        text("organization", "The organization.").exact().at_store(Entry("organization")),
+        text("division", "The division.").exact().at_store(Entry("division")),
+        text("department", "The department.").exact().at(Field("organizationalUnit"), Entry("department")),
         complex("manager", "The person's manager.", MANAGER).quirk(Quirk::TextIsValue),
     ],
 };

@@ -121,6 +121,8 @@ enum Workload {
     Events,
     /// How far readers are behind a change while ten million events are kept; the databases are not the same afterwards.
     EventsKept,
+    /// Directories: what SCIM does to users and groups, beside the same by version 2.
+    Scim,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -139,7 +141,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,events,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,events,scim,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -356,6 +358,7 @@ async fn all(
             Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
             Workload::Events => workloads::events::run(bench).await?,
             Workload::EventsKept => workloads::events::waiting::run(bench).await?,
+            Workload::Scim => workloads::scim::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

@@ -6,7 +6,8 @@ use crate::{
     chart,
     fault::{Doing as _, Result},
     results::{Results, short},
-    workloads::{administrators, batch, create, events, password, sign_in},
+    target::Engine,
+    workloads::{administrators, batch, create, events, password, scim, sign_in},
 };
 
 /// What a figure is compared with.
@@ -127,6 +128,41 @@ fn aims() -> Vec<Aim> {
     }
     aims.extend(sign_in_aims());
     aims.extend(event_aims());
+    aims.extend(scim_aims());
+    aims
+}
+
+fn scim_aims() -> Vec<Aim> {
+    use Against::{Itself, Peer};
+    use Bound::AtMost;
+    let mut aims = Vec::new();
+    for by in [scim::By::Scim(Engine::Sqlite), scim::By::Scim(Engine::Postgres)] {
+        let (engine, other) = (by.name(), by.other().name());
+        // of two bounds the first is the embedded engine's
+        let of = |sqlite, postgres| AtMost(if engine == "sqlite" { sqlite } else { postgres });
+        aims.push(aim(scim::users::FIND, engine, "p50, ms", "p50_ms", Itself, of(1.0, 3.0)));
+        let cpu = "CPU / version 2";
+        aims.push(aim(scim::users::READ, engine, cpu, "cpu_us", Peer(other), AtMost(1.3)));
+        for (name, bound) in [(scim::users::CREATE, 0.8), (scim::users::ENTERPRISE, 0.35)] {
+            let rate = "rate / version 2";
+            aims.push(aim(name, engine, rate, "rate", Peer(other), Bound::AtLeast(bound)));
+        }
+        for (_, name) in scim::groups::ADD_ONE {
+            aims.push(aim(name, engine, "p50, ms", "p50_ms", Itself, of(3.0, 8.0)));
+        }
+        aims.push(aim(scim::groups::ADD_MANY, engine, "p50, ms", "p50_ms", Itself, of(8.0, 60.0)));
+        aims.push(aim(scim::groups::REPLACE, engine, "p50, ms", "p50_ms", Itself, of(60.0, 200.0)));
+        aims.push(aim(scim::lists::PAGE, engine, "p50, ms", "p50_ms", Itself, of(3.0, 8.0)));
+        let import = scim::lists::IMPORT;
+        aims.push(aim(import, engine, "us a user", "us_user", Itself, of(60.0, 120.0)));
+        aims.push(aim(import, engine, "memory grown, MiB", "grown_mib", Itself, AtMost(32.0)));
+        for name in [scim::groups::TOGETHER, scim::groups::TOGETHER_FEW] {
+            let refused = "answers that are no success";
+            aims.push(aim(name, engine, refused, "refused", Itself, AtMost(0.0)));
+            let repeated = "repeated of 100 commits";
+            aims.push(aim(name, engine, repeated, "repeated_percent", Itself, AtMost(1.0)));
+        }
+    }
     aims
 }
 

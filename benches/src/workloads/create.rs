@@ -17,7 +17,9 @@ use crate::{
     clock,
     fault::Result,
     load::{self, Maker},
-    peers, people, process,
+    peers,
+    people::{self, Person},
+    process,
     results::{Figures, Timeline, figures},
     server::sqlite_file,
     target::{Engine, Target, USERS},
@@ -37,9 +39,14 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// One more user.
+pub fn newcomer() -> Person {
+    people::newcomer(next())
+}
+
 /// The body of one more user.
 pub fn body() -> String {
-    people::newcomer(next()).json()
+    newcomer().json()
 }
 
 /// Requests one more user each time.

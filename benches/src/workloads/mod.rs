@@ -10,6 +10,7 @@ pub mod management;
 pub mod page;
 pub mod password;
 pub mod read;
+pub mod scim;
 pub mod sign_in;
 pub mod start;
 

@@ -57,12 +57,16 @@ async fn walk(target: &Target, steps: u64, count: u64) -> Result<String> {
     let mut cursor = None;
     for _ in 0..steps {
         target.call_on(&mut client, "GET", &path, b"", 200).await?;
-        let link = client.header("link").ok_or_else(|| fault("a page has no Link to the next"))?;
-        let after = link.split("cursor=").nth(1).unwrap_or_default();
-        let end = after.find(['&', '>']).unwrap_or(after.len());
-        let next = after.get(..end).unwrap_or_default().to_owned();
+        let next = next(&client).ok_or_else(|| fault("a page has no Link to the next"))?;
         path = format!("{USERS}?{WIDE}&count={count}&cursor={next}");
         cursor = Some(next);
     }
     cursor.ok_or_else(|| fault("there is no page after the first"))
+}
+
+/// The cursor behind the page that was answered last, if others follow.
+pub fn next(client: &Client) -> Option<String> {
+    let after = client.header("link")?.split("cursor=").nth(1)?;
+    let end = after.find(['&', '>']).unwrap_or(after.len());
+    after.get(..end).map(str::to_owned)
 }

@@ -202,11 +202,32 @@ pub fn answer(
 ) -> Result<Answer, Problem> {
     let selection = selection_of(call, form)?;
     let shown = resources(call, tx, form, std::slice::from_ref(row), Some(&selection))?.pop();
-    let mut resource = shown.unwrap_or_default();
+    Ok(tell(call, form, shown.unwrap_or_default(), &selection, status))
+}
+
+/// Answers with a user who was created just now: in no group, and with these profile entries. Nothing is read for it.
+///
+/// # Errors
+/// The store's.
+pub fn answer_new(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    row: &StoredRow,
+    entries: &HashMap<String, String>,
+) -> Result<Answer, Problem> {
+    let (selection, base) = (selection_of(call, form)?, base_of(call));
+    let whole = represent(&mut call.context, tx, form.shape, std::slice::from_ref(row), &[])?.pop();
+    let mut resource = one(form, &base, row, &whole.unwrap_or_default(), entries);
+    refer_to_manager(&mut resource, form, &base);
+    Ok(tell(call, form, resource, &selection, 201))
+}
+
+fn tell(call: &mut Call, form: Form, mut resource: Resource, selection: &Selection, status: u16) -> Answer {
     let answer = begin(call, form, &resource, status);
     selection.apply(&mut resource);
     call.answer.bytes.extend_from_slice(Serde::Object(resource).to_string().as_bytes());
-    Ok(answer)
+    answer
 }
 
 /// The answer about a resource, with its version, and its address where it is new.

@@ -1,9 +1,11 @@
 //! Writing the fields of a resource: as the body of a creation or of a change in version 2 would.
 
+use std::collections::HashMap;
+
 use chancery_record::{Form as BodyForm, Json, Value};
 use chancery_resource::{
-    Call, Problem, Rows, StoreError, StoredRow, Tx, Writing, delete, insert, load, load_keys, new_row,
-    update, write_rows,
+    Call, OwnerRow, Problem, Rows, StoreError, StoredRow, Tx, Writing, delete, insert, load, load_by,
+    load_keys, new_row, select_by, update, write_rows,
 };
 use chancery_scim::{Fields, Refusal, ScimType, pointer_of};
 use chancery_userstore::{
@@ -13,7 +15,7 @@ use chancery_userstore::{
 use serde_json::{Map, Value as Serde};
 use uuid::Uuid;
 
-use crate::{form::Form, reach};
+use crate::{form::Form, reach, shown::keeps_entries};
 
 /// Members of a body of version 2.
 pub type Body = Map<String, Serde>;
@@ -62,8 +64,17 @@ pub fn confirm(call: &Call, body: &mut Body) {
 /// # Errors
 /// What is wrong with the body, by the fields of version 2.
 pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, body: Body) -> Result<StoredRow, Problem> {
+    let name = body.get(User::LOGIN_NAME.field().wire()).and_then(Serde::as_str).map(str::to_owned);
     let created =
         instead(call, body, |call| write_rows(call, tx, Writing::one(Rows::New, BodyForm::Create)))?;
+    // a user is read back by the name: who looks an id up reads the end of its index, to which all others write
+    if let Some(name) = name.filter(|_| keeps_entries(form)) {
+        let sql = select_by(&call.context, form.shape, User::LOGIN_NAME, name.trim());
+        match load_by(&call.context, tx, form.shape, None, &sql) {
+            Err(problem) if problem.status() == 404 => {}
+            found => return found,
+        }
+    }
     let id = created.created.as_deref().and_then(|id| Uuid::try_parse(id).ok());
     let id = id.ok_or_else(|| StoreError::Internal("what was created has no id".into()))?;
     load(&call.context, tx, form.shape, None, Value::Id(id))
@@ -137,16 +148,45 @@ pub fn entries(
                 UserProfile::CONCURRENCY_TOKEN.field().set(&mut values, call.context.new_token());
                 update(&call.context, tx, &USER_PROFILE, &entry, &values)?;
             }
-            (None, value) => {
-                let mut values = vec![Value::Null; USER_PROFILE.fields.len()];
-                UserProfile::KEY.field().set(&mut values, key.into());
-                UserProfile::VALUE.field().set(&mut values, entry_value(form, key, value)?);
-                let values = new_row(&call.context, &USER_PROFILE, Some(&owner), values)?;
-                insert(&call.context, tx, &USER_PROFILE, Some(&owner), &values)?;
-            }
+            (None, value) => add_entry(call, tx, &owner, (key, entry_value(form, key, value)?))?,
         }
     }
     Ok(true)
+}
+
+/// Writes the profile entries of a new user, who has none: what they are.
+///
+/// # Errors
+/// A value that is no entry's.
+pub fn new_entries(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    row: &StoredRow,
+    fields: &Fields,
+) -> Result<HashMap<String, String>, Problem> {
+    let (owner, mut written) = (row.as_owner(&USER)?, HashMap::new());
+    for (key, value) in fields.entries.iter().filter(|(_, value)| !value.is_null()) {
+        let value = entry_value(form, key, value)?;
+        if let Value::Text(text) = &value {
+            written.insert((*key).to_owned(), text.clone());
+        }
+        add_entry(call, tx, &owner, (key, value))?;
+    }
+    Ok(written)
+}
+
+fn add_entry(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    owner: &OwnerRow,
+    (key, value): (&str, Value),
+) -> Result<(), Problem> {
+    let mut values = vec![Value::Null; USER_PROFILE.fields.len()];
+    UserProfile::KEY.field().set(&mut values, key.into());
+    UserProfile::VALUE.field().set(&mut values, value);
+    let values = new_row(&call.context, &USER_PROFILE, Some(owner), values)?;
+    insert(&call.context, tx, &USER_PROFILE, Some(owner), &values)
 }
 
 fn entry_value(form: Form, key: &str, value: &Serde) -> Result<Value, Problem> {

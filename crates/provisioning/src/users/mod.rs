@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     form::Form,
     reach::{self, directory, spare_administrator},
-    shown::{answer, body_of, fields_in, keeps_entries, resources, with_external_id},
+    shown::{answer, answer_new, body_of, fields_in, keeps_entries, resources, with_external_id},
     write::{self, Body, changes, confirm, new_body},
 };
 
@@ -50,20 +50,25 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         password::Step::Work(answer) => return Ok(answer),
         password::Step::Done(password) => password,
     };
-    let mut row = if let Some(row) = returning::bring_back(call, tx, form, &fields)? {
-        row
+    let (mut row, entries) = if let Some(row) = returning::bring_back(call, tx, form, &fields)? {
+        write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
+        (row, None)
     } else {
         let mut body = new_body(&fields);
         let owner = directory(&call.context).owner.map(|owner| owner.to_string());
         body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
         confirm(call, &mut body);
-        write::create(call, tx, form, body)?
+        let row = write::create(call, tx, form, body)?;
+        let entries = write::new_entries(call, tx, form, &row, &fields)?;
+        (row, Some(entries))
     };
-    write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
     if let Some(password) = password {
         row = password.set(call, tx, form, row)?;
     }
-    answer(call, tx, form, &row, 201)
+    match entries {
+        Some(entries) => answer_new(call, tx, form, &row, &entries),
+        None => answer(call, tx, form, &row, 201),
+    }
 }
 
 /// Replaces a user. What the body does not say becomes empty, but for what cannot be.

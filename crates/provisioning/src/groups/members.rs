@@ -86,9 +86,13 @@ pub fn change(
     let mut changed = false;
     let mut plans = Vec::with_capacity(sets.len());
     for set in &sets {
-        let asked: Vec<Uuid> = unknown.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect();
-        let added = visible(&call.context, tx, set.members, &asked)?;
-        for id in &added {
+        let asked: BTreeSet<Uuid> = unknown.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect();
+        // who is a member is known: only who is new is looked for, and only who is not said any more goes
+        let there: BTreeSet<Uuid> =
+            if members.replaced { all(call, tx, set, row)?.into_iter().collect() } else { BTreeSet::new() };
+        let new: Vec<Uuid> = asked.difference(&there).copied().collect();
+        let added = visible(&call.context, tx, set.members, &new)?;
+        for id in added.iter().chain(asked.intersection(&there)) {
             let id = id.to_string();
             let said = members.added.get(&id).and_then(Option::as_deref);
             let is_other = |other: &Set| said.is_some_and(|said| said.eq_ignore_ascii_case(other.of_type));
@@ -99,21 +103,20 @@ pub fn change(
             }
             unknown.remove(id.as_str());
         }
-        plans.push(added);
+        let removed = if members.replaced {
+            there.difference(&asked).copied().collect()
+        } else {
+            let named: Vec<Uuid> = members.removed.keys().filter_map(|id| Uuid::try_parse(id).ok()).collect();
+            visible(&call.context, tx, set.members, &named)?
+        };
+        plans.push((added, removed));
     }
     if let Some(id) = unknown.first() {
         let id: String = id.chars().take(100).collect();
         let detail = format!("{} of the members are not here: {id:?} names nobody", unknown.len());
         return Err(Refusal::wrong(ScimType::InvalidValue, detail).into());
     }
-    for (set, added) in sets.iter().zip(plans) {
-        let removed = if members.replaced {
-            let stay: BTreeSet<Uuid> = added.iter().copied().collect();
-            all(call, tx, set, row)?.into_iter().filter(|id| !stay.contains(id)).collect()
-        } else {
-            let named: Vec<Uuid> = members.removed.keys().filter_map(|id| Uuid::try_parse(id).ok()).collect();
-            visible(&call.context, tx, set.members, &named)?
-        };
+    for (set, (added, removed)) in sets.iter().zip(plans) {
         let name = set.relation.name;
         changed |= relink(&call.context, tx, (form.shape, name), row, (&added, &removed))?;
     }

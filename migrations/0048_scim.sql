@@ -5,8 +5,10 @@ ALTER TABLE user_group ADD COLUMN scim_owner {id};
 ALTER TABLE user_group ADD COLUMN external_unique_identifier {text};
 CREATE UNIQUE INDEX user_account__store__external_unique_identifier__scim_owner ON user_account (store, external_unique_identifier, scim_owner) WHERE external_unique_identifier IS NOT NULL;
 CREATE UNIQUE INDEX user_group__store__external_unique_identifier__scim_owner ON user_group (store, external_unique_identifier, scim_owner) WHERE external_unique_identifier IS NOT NULL;
-CREATE INDEX user_account__store__scim_owner ON user_account (store, scim_owner) WHERE scim_owner IS NOT NULL;
-CREATE INDEX user_group__store__scim_owner ON user_group (store, scim_owner) WHERE scim_owner IS NOT NULL;
+-- Pages of what a directory made come in the order of ids, and are counted from the index alone. It does not begin with
+-- the store: SQLite would take it for look-ups by id or address, too, and read all that the directory made.
+CREATE INDEX user_account__scim_owner__id ON user_account (scim_owner, id, store, quarantined_on) WHERE scim_owner IS NOT NULL;
+CREATE INDEX user_group__scim_owner__id ON user_group (scim_owner, id, store) WHERE scim_owner IS NOT NULL;
 
 -- The tokens of directories that provision a user store.
 CREATE TABLE scim_token (

@@ -17,6 +17,8 @@ use crate::{
     write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
 };
 
+/// How many links are removed at a time: of more, PostgreSQL would read the whole set.
+const LOOKED_UP: usize = 64;
 /// The most ids of one call.
 pub const MAX_RELATED: usize = 100_000;
 /// The most links that the sets which one call replaces may hold.
@@ -274,8 +276,13 @@ impl Change<'_> {
     }
 
     fn take_out(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        for chunk in self.removed.chunks(LIST) {
-            let sql = of_these("DELETE", self.relation, self.owner.rid, chunk);
+        let Relation { table, own, other, target, .. } = self.relation;
+        for chunk in self.removed.chunks(LOOKED_UP) {
+            let mut sql = Sql::new(format!("DELETE FROM {table} WHERE ({own}, {other}) IN (SELECT CAST("))
+                .bind(self.owner.rid)
+                .push(&format!(" AS BIGINT), t.rid FROM {} t WHERE t.rid IN ", target.table));
+            sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+            sql.add(")");
             raw::queue(tx, &sql.text, sql.parameters)?;
         }
         Ok(())
@@ -459,21 +466,18 @@ fn linked_of(
     others: &[Link],
 ) -> Result<HashSet<i64>, Problem> {
     let mut linked = HashSet::new();
+    let Relation { table, own: column, other, target, .. } = relation;
     for chunk in others.chunks(LIST) {
-        let sql = of_these(&format!("SELECT {}", relation.other), relation, own, chunk);
+        // each is looked up: PostgreSQL would sooner read a whole set, of whose size it knows but the average
+        let mut sql = Sql::new(format!("SELECT t.rid FROM {} t WHERE t.rid IN ", target.table));
+        sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+        sql.add(&format!(" AND (SELECT count(*) FROM {table} m WHERE m.{other} = t.rid AND m.{column} = "));
+        sql.add_bound(own);
+        sql.add(") > 0");
         tx.query(&sql.text, &sql.parameters, |row| {
             linked.insert(row.int(0)?);
             Ok(())
         })?;
     }
     Ok(linked)
-}
-
-/// A statement on the links between a row and these others.
-fn of_these(verb: &str, relation: &Relation, own: i64, others: &[Link]) -> Sql {
-    let mut sql = Sql::new(format!("{verb} FROM {} WHERE {} = ", relation.table, relation.own))
-        .bind(own)
-        .push(&format!(" AND {} IN ", relation.other));
-    sql.add_list(others.iter().map(|(_, rid)| Value::Int(*rid)));
-    sql
 }

@@ -14,6 +14,7 @@ mod connections;
 mod counts;
 mod deprecation;
 mod discovery;
+mod documentation;
 mod event_stream;
 mod event_types;
 mod execute;

@@ -1,6 +1,6 @@
 //! The endpoints beside the services: health, keys, tokens, documentation, metrics.
 
-use std::{net::IpAddr, sync::LazyLock};
+use std::net::IpAddr;
 
 use chancery_auth::{
     ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, grant, introspect, revoke,
@@ -16,9 +16,8 @@ use crate::{
     answer::{self, AnswerBody, add_headers, respond},
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
-    compress::CompressedText,
     discovery::discovery,
-    event_types,
+    documentation,
     listener::{Peer, Serves},
     pages,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
@@ -89,18 +88,6 @@ pub enum IssuerKind {
     /// The tenant that is the path's first parameter.
     Tenant,
 }
-
-static PAGE: LazyLock<CompressedText> = LazyLock::new(|| {
-    CompressedText::new("text/html; charset=utf-8", include_str!("openapi/page.html").into())
-});
-/// The page's files, beside the documents, by name.
-static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
-    let file = |content_type, text: &'static str| CompressedText::new(content_type, text.into());
-    [
-        ("page.css", file("text/css; charset=utf-8", include_str!("openapi/page.css"))),
-        ("page.js", file("text/javascript; charset=utf-8", include_str!("openapi/page.js"))),
-    ]
-});
 
 impl SystemRoute {
     /// All endpoints.
@@ -270,11 +257,11 @@ impl SystemRoute {
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
             Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {
-                page(parts)
+                documentation::page(parts)
             }
-            Self::Document => document(app, parts, parameter)?,
-            Self::ProblemPage => problem_page(parameter)?,
-            Self::EventSchema => event_schema(app, parameter)?,
+            Self::Document => documentation::document(app, parts, parameter)?,
+            Self::ProblemPage => documentation::problem_page(parameter)?,
+            Self::EventSchema => documentation::event_schema(app, parameter)?,
         };
         if self.is_open_to_scripts() {
             open_to_scripts(&mut answer);
@@ -507,40 +494,4 @@ fn preflight() -> Response<AnswerBody> {
 fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
-}
-
-fn page(parts: &Parts) -> Response<AnswerBody> {
-    let mut response = PAGE.answer(&parts.headers);
-    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-        base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    response
-}
-
-fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerBody>, Problem> {
-    if let Some((_, file)) = PAGE_FILES.iter().find(|(file, _)| *file == name) {
-        return Ok(file.answer(&parts.headers));
-    }
-    let found = app.documents.iter().find(|document| document.name == name);
-    let document = found.ok_or_else(|| {
-        let known: Vec<&str> = app.documents.iter().map(|document| document.name.as_str()).collect();
-        Problem::not_found("document").with_detail(format!("There are the documents {}.", known.join(", ")))
-    })?;
-    Ok(document.text().answer(&parts.headers))
-}
-
-fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {
-    let found = ProblemKind::ALL.iter().find(|known| known.facts().1 == kind);
-    let (status, slug, title) = found.ok_or_else(|| Problem::not_found("kind of problem"))?.facts();
-    let body = json!({ "type": format!("/problems/{slug}"), "title": title, "status": status });
-    Ok(respond(200, "application/json", body.to_string()))
-}
-
-fn event_schema(app: &App, kind: &str) -> Result<Response<AnswerBody>, Problem> {
-    let schema = event_types::schema(kind, &app.context.public_url);
-    let schema = schema.ok_or_else(|| Problem::not_found("type of events"))?;
-    let mut answer = respond(200, "application/schema+json", schema.to_string());
-    // a new version has another address
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
-    Ok(answer)
 }

@@ -54,7 +54,7 @@ fn dependencies_point_downward() {
         ("chancery-claims", &["management"]),
         ("chancery-flow", &["signin"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
-        ("chancery-fetch", &["auth", "mail", "provisioning", "signin", "web", "server"]),
+        ("chancery-fetch", &["auth", "mail", "signin", "web", "server"]),
         ("tokio-postgres", &["store"]),
         ("rustls-webpki", &["trust"]),
         ("hyper", &["web", "fetch", "testkit"]),

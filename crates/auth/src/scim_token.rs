@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chancery_fetch::Networks;
 use chancery_record::{Timestamp, Value, list_of};
 use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{MasterKey, Provisioner, Scope, open_secret};
@@ -24,8 +25,8 @@ pub struct ScimCaller {
     pub name: String,
     /// What it may do: the names of rights.
     pub rights: Vec<String>,
-    /// The networks that it is good in; all where there are none.
-    pub networks: Vec<String>,
+    /// The networks that it is good in; `None` for all.
+    pub networks: Option<Networks>,
     /// When it ends, if it does.
     pub expires_on: Option<Timestamp>,
     /// Since when it writes no more, if it was stopped.
@@ -62,7 +63,7 @@ struct StoreToken {
     rights: Vec<String>,
     reaches_all: bool,
     confirms_email: bool,
-    networks: Vec<String>,
+    networks: Option<Networks>,
     expires_on: i64,
     stopped_on: Option<Timestamp>,
 }
@@ -78,7 +79,7 @@ fn of_store(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error>
             rights: list(row, 3)?,
             reaches_all: row.text(4)? == "All",
             confirms_email: row.bool(5)?,
-            networks: list(row, 6)?,
+            networks: networks(row, 6)?,
             expires_on: row.int(7)?,
             stopped_on: time(row, 8)?,
         })
@@ -87,6 +88,12 @@ fn of_store(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error>
 
 fn list(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
     list_of(row.text(column)?).ok_or_else(|| Error::Internal("a SCIM token cannot be read".into()))
+}
+
+fn networks(row: &Row<'_>, column: usize) -> Result<Option<Networks>, Error> {
+    let listed = list(row, column)?;
+    let networks = (!listed.is_empty()).then(|| listed.join(",").parse());
+    networks.transpose().map_err(Error::Internal)
 }
 
 fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Error> {
@@ -162,7 +169,7 @@ fn of_instance(
         instance,
         name,
         rights: ["Read", "WriteUsers", "WriteGroups", "Delete"].map(str::to_owned).to_vec(),
-        networks: Vec::new(),
+        networks: None,
         expires_on: None,
         stopped_on,
         rate: options.number("ScimRateLimit"),

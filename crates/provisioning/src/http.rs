@@ -53,8 +53,8 @@ fn refuse(problem: Problem, parts: &Parts) -> Response<AnswerBody> {
     let mut response = respond(refusal.status, SCIM_JSON, refusal.body().to_string());
     add_headers(&mut response, problem.headers);
     let trace = TraceId::of(parts);
-    let [.., high, low] = [trace.number() >> 64, trace.number() & u128::from(u64::MAX)];
-    let span = if low == 0 { high } else { low };
+    // a span of zero is none
+    let span = (trace.number() & u128::from(u64::MAX)).max(1);
     add_headers(&mut response, vec![("traceresponse", format!("00-{trace}-{span:016x}-00"))]);
     response
 }

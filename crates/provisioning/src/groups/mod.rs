@@ -3,12 +3,10 @@
 mod members;
 
 use chancery_application::ApplicationGroup;
-use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, StoredRow, Tx, check_if_match, delete_rows};
 use chancery_scim::{Home, Members, Patch, Selection, members_of};
 use chancery_userstore::group::Group;
 use serde_json::Value as Serde;
-use uuid::Uuid;
 
 use crate::{
     form::Form,
@@ -104,7 +102,7 @@ fn rewrite(
     members: &Members,
 ) -> Result<Answer, Problem> {
     check_if_match(call, tx, form.shape, &was)?;
-    let id = id_of(form, &was);
+    let id = was.as_owner(form.shape)?.id;
     if !members.is_empty() {
         members::guard_emptying(call, tx, form, &was, members)?;
     }
@@ -129,17 +127,9 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find(call, tx, form)?;
     check_if_match(call, tx, form.shape, &row)?;
-    spare_role_group(&call.context, tx, form, id_of(form, &row))?;
+    spare_role_group(&call.context, tx, form, row.as_owner(form.shape)?.id)?;
     call.request.preconditions.if_match = None;
     delete_rows(call, tx, false)
-}
-
-fn id_of(form: Form, row: &StoredRow) -> Uuid {
-    let key = form.shape.fields.iter().find(|field| field.access.key);
-    match key.map(|key| key.value(&row.values)) {
-        Some(Value::Id(id)) => *id,
-        _ => Uuid::nil(),
-    }
 }
 
 /// Answers with a group, its members in pieces.

@@ -108,7 +108,7 @@ fn rewrite(
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);
     if touches_account(&body) || !after.secrets.is_empty() {
-        spare_administrator(&call.context, tx, form, id_of(form, &was))?;
+        spare_administrator(&call.context, tx, form, was.as_owner(form.shape)?.id)?;
     }
     check_manager(call, tx, form, &before, &after)?;
     let password = match password::step(call, tx, form, Some(&was), &after)? {
@@ -144,7 +144,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find(call, tx, form)?;
     check_if_match(call, tx, form.shape, &row)?;
-    let id = id_of(form, &row);
+    let id = row.as_owner(form.shape)?.id;
     if form.home == Home::Provider {
         removal::release(call, tx, id)?;
     } else {
@@ -155,15 +155,6 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     call.request.preconditions.if_match = None;
     delete_rows(call, tx, false)
-}
-
-/// The id of a row.
-fn id_of(form: Form, row: &StoredRow) -> Uuid {
-    let key = form.shape.fields.iter().find(|field| field.access.key);
-    match key.map(|key| key.value(&row.values)) {
-        Some(Value::Id(id)) => *id,
-        _ => Uuid::nil(),
-    }
 }
 
 /// Whether a change is one that could let somebody in as the user, or keep the user out.

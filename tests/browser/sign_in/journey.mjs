@@ -3,6 +3,7 @@
 
 import { base } from '../api.mjs'
 import { PASSWORD } from './home.mjs'
+import { focusOn } from './keys.mjs'
 import { look } from './look.mjs'
 import { Visitor } from './visitor.mjs'
 
@@ -15,8 +16,7 @@ export const says = async (visitor, selector, words) =>
 /** What is wrong with how fields are said to be wrong, to people and to what reads pages aloud. */
 export async function refusalFaults({ page }, ids) {
   const faults = unless((await page.locator('[role=alert] li').count()) > 0, 'it has no alert')
-  const begins = await page.evaluate(() => document.activeElement?.id)
-  faults.push(...unless(begins === ids[0], `typing does not begin at what is wrong, but at ${begins}`))
+  faults.push(...await focusOn(page, ids[0]).then(() => [], (elsewhere) => [elsewhere.message]))
   for (const id of ids) {
     const isLinked = await page.locator(`#${id}`).evaluate((one) => one.ariaInvalid === 'true' &&
       Boolean(document.getElementById(one.getAttribute('aria-describedby'))?.textContent.trim()))

@@ -46,9 +46,9 @@ export async function tabTo(page, name) {
   throw new Error(`the keyboard does not reach ${name}`)
 }
 
-/** Waits until the page has put the focus where typing begins. */
+/** Waits until the page has put the focus where typing begins: browsers obey `autofocus` only when they next paint. */
 export async function focusOn(page, name) {
-  for (let looked = 0; looked < 50; looked++) {
+  for (let looked = 0; looked < 250; looked++) {
     if ((await page.evaluate(focused))?.name === name) return
     await page.waitForTimeout(20)
   }

@@ -1,3 +1,6 @@
+-- That an entry is somebody's is checked at the commit: else on PostgreSQL all who create users with entries read the end of
+-- the index to which all of them write, and repeat.
+{on_postgres}ALTER TABLE user_profile ALTER CONSTRAINT user_profile_user_rid_fkey DEFERRABLE INITIALLY DEFERRED;
 -- Whose tokens made a user or a group (SCIM), what the directory calls it, and what it tells beyond the fields.
 ALTER TABLE user_account ADD COLUMN scim_owner {id};
 ALTER TABLE user_account ADD COLUMN scim_extra {text};

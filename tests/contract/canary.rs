@@ -285,12 +285,52 @@ async fn do_everything(admin: &Client) {
         making.change(admin, &ground, &made).await;
         all.push((making, made));
     }
+    provision(admin).await;
     // platform users and groups are named after them
     for kind in ["User", "Group"] {
         admin.post(&format!("{STORE}/{kind}/synchronize"), Json::Null).await.expect(200);
     }
     for (making, made) in all.iter().rev() {
         making.delete(admin, &ground, made).await;
+    }
+}
+
+/// What a directory tells of a user and a group, all of it canaries.
+async fn provision(admin: &Client) {
+    let text = "zwiebel fink 900";
+    let of_many =
+        json!([{ "value": "zwiebel-900@fink.example", "type": "zwiebel", "display": text, "primary": true }]);
+    let mut user = json!({
+        "userName": text, "externalId": text, "displayName": text, "nickName": text, "title": text, "userType": text,
+        "profileUrl": "https://zwiebel-900.example/", "preferredLanguage": text,
+        "name": { "givenName": text, "familyName": text, "middleName": text },
+        "emails": of_many, "phoneNumbers": [{ "value": "+49 30 9081726354536900", "display": text }],
+        "photos": [{ "value": "https://zwiebel-900.example/" }], "password": "zwiebel fink zwiebel fink 900",
+        "ims": of_many, "roles": of_many, "entitlements": of_many,
+        "addresses": [{ "formatted": text, "streetAddress": text, "locality": text, "country": text }],
+    });
+    let enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+    for schema in ["employeeNumber", "costCenter", "organization", "division", "department"] {
+        user[enterprise][schema] = json!(text);
+    }
+    let base = "/api/scim/v2/default";
+    let made = admin.post(&format!("{base}/Users"), user.clone()).await.is(201).json();
+    let group = json!({ "displayName": text, "externalId": text, "members": [{ "value": made["id"], "display": text }] });
+    let team = admin.post(&format!("{base}/Groups"), group.clone()).await.is(201).json();
+    let (user_path, group_path) =
+        (format!("{base}/Users/{}", id(&made)), format!("{base}/Groups/{}", id(&team)));
+    for name in ["userName", "title", "nickName"] {
+        user[name] = json!("zwiebel fink 901");
+    }
+    user["password"] = json!("fink zwiebel fink zwiebel 901");
+    admin.put(&user_path, user).await.expect(200);
+    admin.put(&group_path, json!({ "displayName": "zwiebel fink 901" })).await.expect(200);
+    let patch = |path: &str| json!({ "Operations": [{ "op": "replace", "path": path, "value": "zwiebel fink 902" }] });
+    admin.patch(&user_path, patch("title")).await.expect(200);
+    admin.patch(&user_path, patch("emails[type eq \"zwiebel\"].display")).await.expect(200);
+    admin.patch(&group_path, patch("displayName")).await.expect(200);
+    for path in [group_path, user_path] {
+        admin.delete(&path).await.expect(204);
     }
 }
 
@@ -365,8 +405,8 @@ fn whatever_can_be_made_is_made() {
     let makes = |op: &Op| !op.is_batch() && (matches!(op.action, Action::Create) || op.status == 201);
     let all: BTreeSet<String> = operations().filter(|(.., op)| makes(op)).map(|(name, ..)| name).collect();
     let without: Vec<&str> = all.difference(&known).map(String::as_str).collect();
-    // its body is what an authenticator says
-    assert_eq!(without, ["userstore:FinishPasskeyRegistration"]);
+    // the body of one is what an authenticator says; what directories make has a form of its own (`provision`)
+    assert_eq!(without, ["scim:CreateGroup", "scim:CreateUser", "userstore:FinishPasskeyRegistration"]);
     for (owner, member) in
         FITTING.iter().map(|row| (row.0, row.1)).chain(HELD.iter().map(|row| (row.0, row.1)))
     {

@@ -40,12 +40,13 @@ fn good_role(permit: Permit) -> &'static str {
         Permit::SubscriptionAdmin => "SubscriptionAdmin",
         Permit::TenantAdmin | Permit::TenantMember | Permit::SignInRecord => "TenantAdmin",
         Permit::ApplicationData => "ApplicationDataReader",
-        Permit::Public => "",
+        // of a person nobody asks for a role: see scim/me.rs
+        Permit::Person | Permit::Public => "",
     }
 }
 
 /// A client for each right role, each with that role alone; one with wrong ones; one elsewhere.
-async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Client) {
+pub async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Client) {
     let store = world.user("somebody").await["instanceId"].as_str().unwrap().parse().unwrap();
     let other = world.other_store("other").await;
     let mut good = HashMap::new();

@@ -5,6 +5,7 @@ mod bulk;
 mod group;
 mod killed;
 mod list;
+mod me;
 mod parallel;
 mod removal;
 mod same;

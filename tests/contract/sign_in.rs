@@ -1,7 +1,7 @@
 //! People sign in to an app: the authorization code flow as a browser and a client app see it.
 
 mod administration;
-mod administrator;
+pub mod administrator;
 mod attacks;
 pub mod browser;
 mod code;
@@ -25,7 +25,7 @@ mod record;
 mod refresh;
 mod request;
 mod reset;
-mod second_factor;
+pub mod second_factor;
 mod session;
 mod sign_out;
 mod sms;
@@ -47,11 +47,11 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// An app that people sign in to, with a user of the default store.
-struct Home {
+pub struct Home {
     app: Value,
     tenant: String,
     secret: String,
-    user: Value,
+    pub user: Value,
 }
 
 /// The first of a list.
@@ -112,7 +112,7 @@ impl Home {
         Self { tenant: id(&tenant).to_owned(), app, secret, user }
     }
 
-    async fn new(world: &World) -> Self {
+    pub async fn new(world: &World) -> Self {
         Self::with(world, json!({})).await
     }
 

@@ -30,7 +30,7 @@ pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};
 pub use keyring::{Keyring, ensure_keys};
 pub use permit::{AccessDenied, decide};
-pub use person::in_session;
+pub use person::{in_session, may_sign_in};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
 pub use replay::ReplayId;

@@ -30,6 +30,9 @@ pub fn decide(
     match permit {
         // no role is needed, with or without a token
         Permit::Public => in_store(store_context, |_| true),
+        // whoever is no person is nobody here, whatever the roles
+        Permit::Person if caller.is_person => in_store(store_context, |_| true),
+        Permit::Person => Err(AccessDenied::Forbidden),
         Permit::UserStore | Permit::UserStoreAudit if is_held => {
             in_store(store_context, |store_context| scopes().any(|scope| covers(scope, store_context)))
         }

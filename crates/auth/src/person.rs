@@ -159,7 +159,15 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
 }
 
-fn may_sign_in(tx: &mut Tx<'_>, (instance, subject): (Uuid, Uuid), now: Timestamp) -> Result<bool, Error> {
+/// Whether a user of a store may sign in now.
+///
+/// # Errors
+/// Errors of the store.
+pub fn may_sign_in(
+    tx: &mut Tx<'_>,
+    (instance, subject): (Uuid, Uuid),
+    now: Timestamp,
+) -> Result<bool, Error> {
     let text = "SELECT 1 FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
         WHERE o.id = ?1 AND o.is_active AND s.quarantined_on IS NULL AND s.is_user_active \
         AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \

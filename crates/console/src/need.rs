@@ -16,7 +16,7 @@ impl Visit<'_> {
 
     /// Whether no role of the person's has a permit, wherever it was given.
     pub fn lacks_role(&self, permit: Permit) -> bool {
-        let needs_role = !matches!(permit, Permit::Oneself | Permit::Public);
+        let needs_role = !matches!(permit, Permit::Oneself | Permit::Person | Permit::Public);
         needs_role && !self.visitor.caller.roles.iter().any(|held| held.role.satisfies(permit))
     }
 

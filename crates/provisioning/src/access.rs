@@ -63,7 +63,7 @@ pub struct Access<'a> {
 enum By {
     /// A token, with who that was as the request began.
     Token(String, Arc<ScimCaller>),
-    /// The access token of a client app, which has all rights in the user store.
+    /// The access token of a client app, or of a person, and what it is granted in the user store.
     AccessToken(Box<Requirement>, Authorization, String),
 }
 
@@ -79,6 +79,14 @@ impl Access<'_> {
         }
         let found = look_up(self.app, token).await?;
         judge(&*found.ok_or_else(unauthorized)?, right)
+    }
+
+    /// Whether it is a person.
+    pub fn is_person(&self) -> bool {
+        match &self.by {
+            By::Token(..) => false,
+            By::AccessToken(_, allowed, _) => allowed.caller.as_ref().is_some_and(|caller| caller.is_person),
+        }
     }
 
     /// What is granted, as it is remembered.
@@ -120,7 +128,7 @@ static KNOWN: LazyLock<Cache<String, Arc<ScimCaller>>> = LazyLock::new(|| Cache:
 /// Until when each token has had its requests, in microseconds: by its id.
 static SPENT: LazyLock<Cache<Uuid, Arc<AtomicI64>>> = LazyLock::new(|| Cache::new(REMEMBERED));
 
-/// Finds out who calls an instance.
+/// Finds out who calls an instance. An access token needs the permit; a directory's own token has rights instead.
 ///
 /// # Errors
 /// Nobody who may.
@@ -128,6 +136,7 @@ pub async fn of<'a>(
     app: &'a App,
     parts: &Parts,
     instance: &str,
+    permit: Permit,
     now: Timestamp,
 ) -> Result<Access<'a>, Problem> {
     let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -138,7 +147,7 @@ pub async fn of<'a>(
     });
     match token {
         Some(token) => by_token(app, parts, (instance, token), now).await,
-        None => by_access_token(app, parts, instance, now).await,
+        None => by_access_token(app, parts, (instance, permit), now).await,
     }
 }
 
@@ -233,10 +242,10 @@ fn spend(caller: &ScimCaller, now: Timestamp) -> Result<(), Problem> {
 async fn by_access_token<'a>(
     app: &'a App,
     parts: &Parts,
-    instance: &str,
+    (instance, permit): (&str, Permit),
     now: Timestamp,
 ) -> Result<Access<'a>, Problem> {
-    let (requirement, mut allowed) = app.authorize(parts, Permit::UserStore, Some(instance), now).await?;
+    let (requirement, mut allowed) = app.authorize(parts, permit, Some(instance), now).await?;
     let Scope::Store(store) = &allowed.scope else { return Err(unauthorized()) };
     let store = store.name.clone();
     let directory = Provisioner { reaches_all: true, mass_limit: i64::MAX, ..Provisioner::default() };

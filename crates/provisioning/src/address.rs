@@ -19,7 +19,18 @@ pub enum Asked {
     /// Many operations.
     Bulk,
     /// The person who calls.
-    Me,
+    Me(Own),
+}
+
+/// What people do to the user whom they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Read it.
+    Read,
+    /// Replace it.
+    Replace,
+    /// Change it.
+    Patch,
 }
 
 /// A document by which clients learn what there is.
@@ -94,7 +105,12 @@ pub fn read(segments: &[String], method: &Method) -> Result<Asked, Problem> {
         ["ResourceTypes", name] => only(method, "GET", document(Document::Types, Some(name))),
         [".search"] => only(method, "POST", Asked::SearchAll),
         ["Bulk"] => only(method, "POST", Asked::Bulk),
-        ["Me"] => Ok(Asked::Me),
+        ["Me"] => match method.as_str() {
+            "GET" => Ok(Asked::Me(Own::Read)),
+            "PUT" => Ok(Asked::Me(Own::Replace)),
+            "PATCH" => Ok(Asked::Me(Own::Patch)),
+            _ => Err(no_method("GET, PUT, PATCH")),
+        },
         [of, rest @ ..] => {
             let of = match *of {
                 "Users" => Type::Users,

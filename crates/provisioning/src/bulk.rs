@@ -4,14 +4,16 @@ mod circle;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    iter::Peekable,
     sync::LazyLock,
 };
 
-use chancery_record::Json;
+use chancery_record::{Json, fold};
 use chancery_resource::{Action, Body, Custom, Method, Op, Permit, Problem, ProblemKind, Reply};
 use chancery_scim::{Refusal, ScimType};
 use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, respond};
+use futures_util::future::join_all;
 use http::{Method as HttpMethod, Response, header};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +27,8 @@ use crate::{
 const RESPONSE: &str = "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
 /// The most operations of a request.
 const MOST: usize = 1000;
+/// How many creations run at once, so that they share commits.
+const TOGETHER: usize = 16;
 /// The beginning of a reference to what another operation creates.
 pub const REFERENCE: &str = "bulkId:";
 
@@ -60,20 +64,32 @@ pub async fn run(caller: &Caller<'_>, sent: &Json) -> Result<Response<AnswerBody
     let (mut made, mut errors) = (BTreeMap::new(), 0_u64);
     let mut unmade: BTreeSet<String> = creations(&steps).map(|(id, _)| id.to_owned()).collect();
     let mut open = Vec::new();
-    for index in order(&steps) {
+    let mut waiting = order(&steps).into_iter().peekable();
+    while waiting.peek().is_some() {
         if most_errors.is_some_and(|most| errors >= most) {
             break;
         }
-        let Some(step) = steps.get_mut(index) else { continue };
-        if step.method == HttpMethod::POST
-            && let Some(data) = &mut step.data
+        let together = take_together(&steps, &mut waiting, if most_errors.is_some() { 1 } else { TOGETHER });
+        if let [index] = together.as_slice()
+            && let Some(Step { method, data: Some(data), .. }) = steps.get_mut(*index)
+            && *method == HttpMethod::POST
         {
-            open.extend(circle::take_out(data, &unmade).into_iter().map(|link| (index, link)));
+            open.extend(circle::take_out(data, &unmade).into_iter().map(|link| (*index, link)));
         }
-        let (outcome, is_error) = one(caller, step, &mut made).await;
-        errors += u64::from(is_error);
-        step.outcome = Some(outcome);
-        step.bulk_id.as_ref().map(|id| unmade.remove(id));
+        let mut under_way = Vec::with_capacity(together.len());
+        for step in together.iter().filter_map(|index| steps.get(*index)) {
+            under_way.push(one(caller, step, &made));
+        }
+        let outcomes = join_all(under_way).await;
+        for (index, outcome) in together.into_iter().zip(outcomes) {
+            let Some(step) = steps.get_mut(index) else { continue };
+            errors += u64::from(outcome.is_error);
+            if let Some(id) = &step.bulk_id {
+                unmade.remove(id);
+                made.extend(outcome.made.map(|made| (id.clone(), made)));
+            }
+            step.outcome = Some(outcome.told);
+        }
     }
     for (index, link) in open {
         if let Some(step) = steps.get_mut(index) {
@@ -124,6 +140,37 @@ fn order(steps: &[Step]) -> Vec<usize> {
         place(index, steps, &creates, &mut placed, &mut order);
     }
     order
+}
+
+/// The next operation, or the next ones where these are creations that refer to nothing and have different names: then
+/// nobody can tell in which order they ran, and they share commits.
+fn take_together(
+    steps: &[Step],
+    waiting: &mut Peekable<impl Iterator<Item = usize>>,
+    most: usize,
+) -> Vec<usize> {
+    let mut names = BTreeSet::new();
+    let mut is_free =
+        |index: &usize| steps.get(*index).and_then(free_name).is_some_and(|name| names.insert(name));
+    let Some(first) = waiting.next() else { return Vec::new() };
+    let mut together = vec![first];
+    if is_free(&first) {
+        while together.len() < most
+            && let Some(next) = waiting.next_if(&mut is_free)
+        {
+            together.push(next);
+        }
+    }
+    together
+}
+
+/// What a creation that refers to nothing is called.
+fn free_name(step: &Step) -> Option<String> {
+    let mut is_bound = false;
+    references(step, &mut |_| is_bound = true);
+    let data = step.data.as_ref().filter(|_| step.method == HttpMethod::POST && !is_bound)?;
+    let name = ["userName", "displayName"].iter().find_map(|name| member(data, name)?.as_str());
+    Some(format!("{} {}", step.path, fold(name.unwrap_or_default())))
 }
 
 /// The operations that create something, by their bulkIds.
@@ -234,32 +281,33 @@ fn unmade(id: &str) -> Problem {
     problem
 }
 
-/// Runs one operation: what it came to, and whether that is an error.
-async fn one(
-    caller: &Caller<'_>,
-    step: &Step,
-    made: &mut BTreeMap<String, String>,
-) -> (Map<String, Value>, bool) {
-    let mut outcome = Map::new();
-    outcome.insert("method".into(), step.method.as_str().into());
-    outcome.extend(step.bulk_id.as_ref().map(|id| ("bulkId".to_owned(), id.as_str().into())));
+/// What an operation came to.
+struct Outcome {
+    told: Map<String, Value>,
+    /// The id of what it created.
+    made: Option<String>,
+    is_error: bool,
+}
+
+async fn one(caller: &Caller<'_>, step: &Step, made: &BTreeMap<String, String>) -> Outcome {
+    let mut told = Map::new();
+    told.insert("method".into(), step.method.as_str().into());
+    told.extend(step.bulk_id.as_ref().map(|id| ("bulkId".to_owned(), id.as_str().into())));
     match perform(caller, step, made).await {
         Ok((status, location, version)) => {
-            outcome.insert("status".into(), status.to_string().into());
-            let created = location.as_deref().and_then(|location| location.rsplit_once('/'));
-            if let (Some(bulk_id), Some((_, id))) = (&step.bulk_id, created) {
-                made.insert(bulk_id.clone(), id.to_owned());
-            }
-            outcome.extend(location.map(|location| ("location".to_owned(), location.into())));
-            outcome.extend(version.map(|version| ("version".to_owned(), version.into())));
-            (outcome, false)
+            told.insert("status".into(), status.to_string().into());
+            let made = location.as_deref().and_then(|location| location.rsplit_once('/'));
+            let made = made.map(|(_, id)| id.to_owned());
+            told.extend(location.map(|location| ("location".to_owned(), location.into())));
+            told.extend(version.map(|version| ("version".to_owned(), version.into())));
+            Outcome { told, made, is_error: false }
         }
         Err(problem) => {
-            refuse(&mut outcome, &problem);
+            refuse(&mut told, &problem);
             if step.method != HttpMethod::POST {
-                outcome.insert("location".into(), step.path.as_str().into());
+                told.insert("location".into(), step.path.as_str().into());
             }
-            (outcome, true)
+            Outcome { told, made: None, is_error: true }
         }
     }
 }
@@ -294,12 +342,16 @@ async fn perform(
     }
     let body = if op.takes_body() { Some(Json::from_serde(data.unwrap_or_default())) } else { None };
     let response = caller.perform_if((of, &verb), body, step.version.as_deref()).await?;
-    let status = response.status().as_u16();
+    // what is there then is not told here, but 204 is for what is gone
+    let status = match response.status().as_u16() {
+        204 if !matches!(verb, Verb::Delete(_)) => 200,
+        status => status,
+    };
     let header =
         |name| response.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let version = header(header::ETAG).map(str::to_owned);
     let location = header(header::LOCATION).map(str::to_owned);
-    if location.is_some() || status == 204 {
+    if location.is_some() || version.is_some() || status == 204 {
         let location = location.or_else(|| Some(caller.address_of(&path)));
         return Ok((status, location, version));
     }
@@ -312,7 +364,7 @@ async fn perform(
 mod tests {
     use serde_json::json;
 
-    use super::{order, read};
+    use super::{order, read, take_together};
 
     fn ordered(operations: &serde_json::Value) -> Vec<usize> {
         order(&read(&json!({ "Operations": operations })).unwrap())
@@ -327,6 +379,22 @@ mod tests {
         assert_eq!(ordered(&json!([group, user])), [1, 0]);
         assert_eq!(ordered(&json!([patch, group, user])), [2, 0, 1]);
         assert_eq!(ordered(&json!([user, group])), [0, 1]);
+    }
+
+    #[test]
+    fn only_what_has_no_order_runs_together() {
+        let user = |name: &str| json!({ "method": "POST", "path": "/Users", "bulkId": name, "data": { "userName": name } });
+        let patch = json!({ "method": "PATCH", "path": "/Users/1", "data": {} });
+        let refers = json!({ "method": "POST", "path": "/Groups", "bulkId": "g",
+            "data": { "displayName": "g", "members": [{ "value": "bulkId:a" }] } });
+        let sent = json!([user("a"), user("b"), user("A"), user("c"), patch, refers, user("d")]);
+        let steps = read(&json!({ "Operations": sent })).unwrap();
+        let mut waiting = order(&steps).into_iter().peekable();
+        let mut taken = Vec::new();
+        while waiting.peek().is_some() {
+            taken.push(take_together(&steps, &mut waiting, 2).len());
+        }
+        assert_eq!(taken, [2, 2, 1, 1, 1]);
     }
 
     #[test]

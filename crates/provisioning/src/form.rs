@@ -38,6 +38,8 @@ pub struct Operations {
     pub replace: Op,
     pub patch: Op,
     pub delete: Op,
+    /// What tells a change after its commit, where that is not told within it.
+    pub changed: Option<Op>,
 }
 
 /// The user store's home.
@@ -59,6 +61,36 @@ pub static PROVIDER: LazyLock<[Operations; 2]> = LazyLock::new(|| {
 /// The forms of all resources that are provisioned.
 pub fn shapes() -> impl Iterator<Item = &'static Shape> {
     STORE.iter().chain(PROVIDER.iter()).map(|all| all.form.shape)
+}
+
+/// The operations of people on the user whom they are.
+pub struct OwnOperations {
+    pub read: Op,
+    pub replace: Op,
+    pub patch: Op,
+}
+
+/// Those at user stores.
+pub static OWN: LazyLock<OwnOperations> = LazyLock::new(|| {
+    let op = |name, method, custom| {
+        Op::new(name, method, "", Permit::Person, &STORE_USERS, Action::Custom(custom), "")
+            .answering(200, Reply::Json(&BODY))
+    };
+    OwnOperations {
+        read: op("ScimGetMe", Method::Get, Custom::reading(users::me::read).replying(Reply::Json(&BODY))),
+        replace: op("ScimReplaceMe", Method::Put, taking(users::me::replace)),
+        patch: op("ScimPatchMe", Method::Patch, taking(users::me::patch)),
+    }
+});
+
+/// All paths below an instance, each with an operation there.
+pub fn paths() -> impl Iterator<Item = (String, &'static Op)> {
+    let of_many = STORE.iter().chain(PROVIDER.iter()).flat_map(|all| {
+        let (many, one) = (all.form.of.endpoint.to_owned(), format!("{}/{{id}}", all.form.of.endpoint));
+        let of_one = [&all.read, &all.replace, &all.patch, &all.delete];
+        [(many.clone(), &all.list), (many, &all.create)].into_iter().chain(of_one.map(|op| (one.clone(), op)))
+    });
+    of_many.chain([&OWN.read, &OWN.replace, &OWN.patch].map(|op| ("/Me".to_owned(), op)))
 }
 
 impl Operations {
@@ -196,6 +228,7 @@ struct Functions {
     replace: Custom,
     patch: Custom,
     delete: Run,
+    changed: Option<(&'static str, Custom)>,
 }
 
 /// Any resource, as the schemas describe it.
@@ -225,6 +258,7 @@ const USERS: Functions = Functions {
     replace: hashing(users::replace),
     patch: hashing(users::patch),
     delete: users::delete,
+    changed: None,
 };
 const GROUPS: Functions = Functions {
     names: [
@@ -240,6 +274,7 @@ const GROUPS: Functions = Functions {
     replace: taking(groups::replace),
     patch: taking(groups::patch),
     delete: groups::delete,
+    changed: Some(("ScimGetChangedGroup", Custom::listing(groups::changed).replying(Reply::Json(&BODY)))),
 };
 
 /// The role that an access token needs; a directory's own token has rights instead.
@@ -259,5 +294,6 @@ fn operations(form: Form, with: &Functions) -> Operations {
         replace: op(replace, Method::Put, with.replace, 200),
         patch: op(patch, Method::Patch, with.patch, 200),
         delete: op(delete, Method::Delete, Custom::writing(with.delete).replying(Reply::Empty), 204),
+        changed: with.changed.map(|(name, custom)| op(name, Method::Get, custom, 200)),
     }
 }

@@ -1,17 +1,17 @@
 //! Requests and answers: whom a path is about, by whom it is called, and what goes back (RFC 7644, section 3).
 
 use chancery_record::{Json, Timestamp};
-use chancery_resource::{Op, Problem, ProblemKind};
+use chancery_resource::{Op, Permit, Problem, ProblemKind};
 use chancery_scim::{Home, Refusal, ScimType, pointer_of, told};
 use chancery_web::{AnswerBody, App, Provision, RequestBody, add_headers, respond, trace::TraceId};
 use http::{HeaderValue, Response, header, request::Parts};
 
 use crate::{
     access::{self, Access, Right},
-    address::{self, Asked, BASE, Document, Type, Verb},
+    address::{self, Asked, BASE, Document, Own, Type, Verb},
     bulk,
     discovery::document,
-    form::{Form, Operations},
+    form::{Form, OWN, Operations},
     search,
 };
 
@@ -75,9 +75,16 @@ async fn run(
         let told = document(Document::Config, None, Home::Store, (&base, &query))?;
         return Ok(respond(200, SCIM_JSON, told.to_string()));
     }
-    let access = access::of(app, parts, &instance, now).await?;
+    let asked = address::read(&segments, &parts.method);
+    let is_own = segments == ["Me"];
+    let permit = if is_own { Permit::Person } else { Permit::UserStore };
+    let access = match access::of(app, parts, &instance, permit, now).await {
+        // a client app is nobody
+        Err(problem) if is_own && problem.status() == 403 => return Ok(nobody()),
+        access => access?,
+    };
     let calls = Caller { app, parts, access: &access, now };
-    match address::read(&segments, &parts.method)? {
+    match asked? {
         Asked::Document(which, name) => {
             access.check(Right::Read).await?;
             let told = document(which, name.as_deref(), access.home, (&base, &query))?;
@@ -103,18 +110,34 @@ async fn run(
             let sent = calls.receive(bulk::op(), body).await?;
             bulk::run(&calls, &sent).await
         }
-        Asked::Me => {
-            let detail = "A directory is nobody: /Me is for people, who do not provision here.";
-            let mut response = respond(501, SCIM_JSON, not_implemented(detail));
-            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            Ok(response)
+        Asked::Me(_) if !access.is_person() => Ok(nobody()),
+        Asked::Me(how) => {
+            let op = match how {
+                Own::Read => &OWN.read,
+                Own::Replace => &OWN.replace,
+                Own::Patch => &OWN.patch,
+            };
+            let body = calls.receive_for(op, body).await?;
+            let (dry_run, query) = dry_run(op, query);
+            calls.run(Right::Read, Provision { op, path: Vec::new(), query, body, dry_run }).await
         }
     }
 }
 
-fn not_implemented(detail: &str) -> String {
-    let refusal = Refusal { status: 501, scim_type: None, detail: detail.to_owned(), errors: Vec::new() };
-    refusal.body().to_string()
+/// The answer to whoever asks about oneself, and is no person.
+fn nobody() -> Response<AnswerBody> {
+    let detail = "/Me is for people who signed in: a directory or client app is nobody.".to_owned();
+    let refusal = Refusal { status: 501, scim_type: None, detail, errors: Vec::new() };
+    let mut response = respond(501, SCIM_JSON, refusal.body().to_string());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Whether an operation is only to be judged, and the parameters without that.
+fn dry_run(op: &Op, mut query: Query) -> (bool, Query) {
+    let dry_run = op.writes() && query.iter().any(|(name, value)| name == "dryRun" && value == "true");
+    query.retain(|(name, _)| name != "dryRun");
+    (dry_run, query)
 }
 
 fn base_of(app: &App, parts: &Parts) -> String {
@@ -170,37 +193,68 @@ impl Caller<'_> {
         format!("{}/{}", base_of(self.app, self.parts), path.trim_start_matches('/'))
     }
 
-    /// Runs an operation of many, if what it is about still has this version. The other headers are the whole request's.
+    /// Runs an operation of many, if what it is about still has this version, without telling what there is then. The
+    /// other headers are the whole request's.
     pub async fn perform_if(
         &self,
         (of, verb): (Type, &Verb),
         body: Option<Json>,
         version: Option<&str>,
     ) -> Result<Response<AnswerBody>, Problem> {
+        let (op, right) = self.op(of, verb);
+        let wanted = Provision { op, path: verb.path(), query: Vec::new(), body, dry_run: false };
+        let parts = self.parts_if(version);
+        Caller { parts: &parts, ..*self }.run(right, wanted).await
+    }
+
+    /// The request with this condition alone.
+    fn parts_if(&self, version: Option<&str>) -> Parts {
         let mut parts = self.parts.clone();
         parts.headers.remove(header::IF_MATCH);
         parts.headers.remove(header::IF_NONE_MATCH);
         if let Some(version) = version.and_then(|version| HeaderValue::from_str(version).ok()) {
             parts.headers.insert(header::IF_MATCH, version);
         }
-        Caller { parts: &parts, ..*self }.perform((of, verb), Vec::new(), body).await
+        parts
     }
 
-    /// Runs an operation; what it refuses is told in SCIM's names.
+    /// Runs an operation, and tells what there is then.
     pub async fn perform(
         &self,
         (of, verb): (Type, &Verb),
-        mut query: Query,
+        query: Query,
         body: Option<Json>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let (op, right) = self.op(of, verb);
-        let dry_run = op.writes() && query.iter().any(|(name, value)| name == "dryRun" && value == "true");
-        query.retain(|(name, _)| name != "dryRun");
-        let wanted = Provision { op, path: verb.path(), query, body, dry_run };
+        let (dry_run, query) = dry_run(op, query);
+        let changed = changed(of, verb, self.access.home).filter(|_| !dry_run);
+        let path = verb.path();
+        let Some(changed) = changed else {
+            return self.run(right, Provision { op, path, query, body, dry_run }).await;
+        };
+        let wanted = Provision { op, path: path.clone(), query: query.clone(), body, dry_run };
+        let done = self.run(right, wanted).await?;
+        let wanted = Provision { op: changed, path, query, body: None, dry_run };
+        let parts = self.parts_if(None);
+        let told = Caller { parts: &parts, ..*self }.run(right, wanted).await;
+        // the change is committed: that it cannot be told is no failure of it
+        Ok(told.unwrap_or(done))
+    }
+
+    /// Runs an operation; what it refuses is told in SCIM's names.
+    async fn run(&self, right: Right, wanted: Provision) -> Result<Response<AnswerBody>, Problem> {
+        let op = wanted.op;
         let granted = (&self.access.allowed(), self.access.authority(right));
         let outcome = self.app.provision(self.parts, granted, wanted, self.now).await;
         outcome.map_err(|problem| in_scim_names(op, problem))
     }
+}
+
+/// The operation that tells a change after its commit, where that is not told within it.
+fn changed(of: Type, verb: &Verb, home: Home) -> Option<&'static Op> {
+    let [users, groups] = Operations::at(home);
+    let all = if of == Type::Users { users } else { groups };
+    all.changed.as_ref().filter(|_| matches!(verb, Verb::Replace(_) | Verb::Patch(_)))
 }
 
 impl Verb {

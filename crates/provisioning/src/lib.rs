@@ -9,6 +9,7 @@
 
 mod access;
 mod address;
+mod beside;
 mod bulk;
 mod discovery;
 mod form;
@@ -29,7 +30,7 @@ use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, App, RequestBody};
 
-pub use form::shapes;
+pub use form::{paths, shapes};
 
 /// Answers a request below `/api/scim/v2`.
 pub fn answer<'a>(

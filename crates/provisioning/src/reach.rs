@@ -35,12 +35,24 @@ pub fn add_reach(sql: &mut Sql, form: Form, context: &Context, alias: &str) {
 /// # Errors
 /// There is none that the directory sees.
 pub fn find(call: &Call, tx: &mut Tx<'_>, form: Form) -> Result<StoredRow, Problem> {
-    let not_found = || Problem::not_found(form.of.name);
-    let Ok(id) = Uuid::try_parse(call.request.parameter(0)) else { return Err(not_found()) };
+    let found = load_by(&call.context, tx, form.shape, None, &select(call, form)?);
+    found.map_err(|problem| named(form, problem))
+}
+
+/// The statement that selects the row that the path names.
+///
+/// # Errors
+/// The path names none.
+pub fn select(call: &Call, form: Form) -> Result<Sql, Problem> {
+    let id = Uuid::try_parse(call.request.parameter(0)).map_err(|_| Problem::not_found(form.of.name))?;
     let mut sql = select_key(&call.context, form.shape, None, Value::Id(id));
     add_reach(&mut sql, form, &call.context, "t");
-    let found = load_by(&call.context, tx, form.shape, None, &sql);
-    found.map_err(|problem| if problem.status() == 404 { not_found() } else { problem })
+    Ok(sql)
+}
+
+/// A problem that says of what type there is none.
+pub fn named(form: Form, problem: Problem) -> Problem {
+    if problem.status() == 404 { Problem::not_found(form.of.name) } else { problem }
 }
 
 /// Which of these ids are rows that the directory sees.

@@ -1,15 +1,16 @@
 //! Rows as resources in SCIM's form.
 
-use std::collections::HashMap;
-
-use chancery_record::{Json, Timestamp, Value, format_timestamp, read_json};
-use chancery_resource::{Answer, Call, LIST, Problem, Sql, StoreError, StoredRow, Tx, represent};
-use chancery_scim::{Fields, Home, Kept, Resource, Selection, entry_keys, fields_of, read_resource, show};
+use chancery_record::{Json, Timestamp, format_timestamp, read_json};
+use chancery_resource::{Answer, Call, Context, Problem, StoredRow, Tx, shown_members};
+use chancery_scim::{Fields, Home, Kept, Resource, Selection, fields_of, read_resource, show};
 use chancery_userstore::user::User;
 use serde_json::{Value as Serde, json};
 use uuid::Uuid;
 
-use crate::{form::Form, reach::directory};
+use crate::{
+    beside::{self, Beside, Entries},
+    form::Form,
+};
 
 /// How many path segments the base address of an instance has: `/api/scim/v2/{instance}`.
 const BASE: usize = 5;
@@ -30,82 +31,52 @@ pub fn selection_of(call: &Call, form: Form) -> Result<Selection, Problem> {
     Ok(Selection::read(form.of, form.home, query("attributes"), query("excludedAttributes"))?)
 }
 
-/// Profile entries of users by their row numbers.
-type Entries = HashMap<i64, HashMap<String, String>>;
-
-fn entries_of(tx: &mut Tx<'_>, form: Form, rows: &[StoredRow]) -> Result<Entries, StoreError> {
-    let (mut entries, keys) = (Entries::new(), entry_keys(form.of, form.home));
-    if keys.is_empty() {
-        return Ok(entries);
-    }
-    for chunk in rows.chunks(LIST) {
-        let mut sql = Sql::new("SELECT user_rid, key, value FROM user_profile WHERE user_rid IN ");
-        sql.add_list(chunk.iter().map(|row| Value::Int(row.rid)));
-        sql.add(" AND key IN ");
-        sql.add_list(keys.iter().map(|key| Value::from(*key)));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            if !row.is_null(2)? {
-                let of_user = entries.entry(row.int(0)?).or_default();
-                of_user.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
-            }
-            Ok(())
-        })?;
-    }
-    Ok(entries)
-}
-
 /// The resources that rows are, without members of groups.
 ///
 /// # Errors
 /// The store's.
 pub fn resources(
-    call: &mut Call,
+    call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
     rows: &[StoredRow],
     selection: Option<&Selection>,
 ) -> Result<Vec<Resource>, Problem> {
+    let has_groups = selection.is_some_and(|selection| wants_groups(form, selection));
+    let beside = Beside::of(call, tx, form, rows, has_groups)?;
     let base = base_of(call);
-    let groups = form.of.find(form.of.core, form.home, "groups");
-    let has_groups =
-        groups.is_some_and(|groups| selection.is_some_and(|selection| selection.wants(form.of.core, groups)));
-    let wanted: &[&str] = if has_groups { &["memberOfGroups"] } else { &[] };
-    let wholes = represent(&mut call.context, tx, form.shape, rows, wanted)?;
-    let entries = entries_of(tx, form, rows)?;
-    let only = directory(&call.context).only();
-    let nothing = HashMap::new();
-    let shown = rows.iter().zip(wholes).map(|(row, whole)| {
-        let own = entries.get(&row.rid).unwrap_or(&nothing);
-        let mut resource = one(form, &base, row, &whole, own);
-        refer_to_manager(&mut resource, form, &base);
-        if has_groups {
-            let groups = groups_in(&whole, &base, only);
-            if !groups.is_empty() {
-                resource.insert("groups".into(), groups.into());
-            }
-        }
-        resource
-    });
-    Ok(shown.collect())
+    Ok(rows.iter().map(|row| one(&call.context, (form, &base), row, &beside)).collect())
 }
 
-fn one(
-    form: Form,
-    base: &str,
-    row: &StoredRow,
-    whole: &Serde,
-    entries: &HashMap<String, String>,
-) -> Resource {
+/// Whether an answer tells in which groups users are.
+fn wants_groups(form: Form, selection: &Selection) -> bool {
+    let groups = form.of.find(form.of.core, form.home, "groups");
+    groups.is_some_and(|groups| selection.wants(form.of.core, groups))
+}
+
+fn one(context: &Context, (form, base): (Form, &str), row: &StoredRow, beside: &Beside) -> Resource {
+    let kept = shown_members(context, form.shape, &row.values);
+    let entries = beside.entries.get(&row.rid);
     let field = |name: &str| match name {
         // the number of an entry is its time in microseconds
         "lastEntry" if row.last_entry > 0 => time(Timestamp(row.last_entry / 1000)),
-        "createdOn" | "lastEntry" => created(whole).map_or(Serde::Null, time),
-        _ => whole.get(name).cloned().unwrap_or_default(),
+        "createdOn" | "lastEntry" => created(&kept).map_or(Serde::Null, time),
+        _ => kept.get(name).cloned().unwrap_or_default(),
     };
-    let entry = |key: &str| entries.get(key).map_or(Serde::Null, |value| value.as_str().into());
-    let extra = extra_of(whole);
-    let token = whole.get("concurrencyToken").and_then(Serde::as_str).unwrap_or_default();
-    show(form.of, form.home, base, token, &Kept { field: &field, entry: &entry, extra: &extra })
+    let entry =
+        |key: &str| entries.and_then(|all| all.get(key)).map_or(Serde::Null, |value| value.as_str().into());
+    let extra = extra_of(&kept);
+    let token = kept.get("concurrencyToken").and_then(Serde::as_str).unwrap_or_default();
+    let kept = Kept { field: &field, entry: &entry, extra: &extra };
+    let mut resource = show(form.of, form.home, base, token, &kept);
+    refer_to_manager(&mut resource, form, base);
+    if let Some(groups) = beside.groups.get(&row.rid) {
+        let groups: Vec<Serde> = groups.iter().map(|(id, name)| {
+            json!({ "value": id.to_string(), "$ref": format!("{base}/Groups/{id}"), "display": name, "type": "direct" })
+        }).collect();
+        resource.insert("groups".into(), groups.into());
+    }
+    resource
 }
 
 /// Adds the address of a manager.
@@ -121,8 +92,8 @@ fn refer_to_manager(resource: &mut Resource, form: Form, base: &str) {
 }
 
 /// What was kept as it came.
-fn extra_of(whole: &Serde) -> Resource {
-    let text = whole.get(User::SCIM_EXTRA.field().wire()).and_then(Serde::as_str);
+fn extra_of(kept: &Resource) -> Resource {
+    let text = kept.get(User::SCIM_EXTRA.field().wire()).and_then(Serde::as_str);
     match text.and_then(|text| read_json(text.as_bytes()).ok()).map(|json| json.to_serde()) {
         Some(Serde::Object(extra)) => extra,
         _ => Resource::new(),
@@ -130,8 +101,8 @@ fn extra_of(whole: &Serde) -> Resource {
 }
 
 /// The time in an id of version 7 (RFC 9562); other ids tell none.
-fn created(whole: &Serde) -> Option<Timestamp> {
-    let id = Uuid::try_parse(whole.get("id")?.as_str()?).ok()?;
+fn created(kept: &Resource) -> Option<Timestamp> {
+    let id = Uuid::try_parse(kept.get("id")?.as_str()?).ok()?;
     let (seconds, nanoseconds) = (id.get_version_num() == 7).then(|| id.get_timestamp()).flatten()?.to_unix();
     i64::try_from(seconds).ok().map(|seconds| Timestamp(seconds * 1000 + i64::from(nanoseconds / 1_000_000)))
 }
@@ -140,23 +111,6 @@ fn time(moment: Timestamp) -> Serde {
     let mut text = Vec::new();
     format_timestamp(moment, &mut text);
     String::from_utf8(text).unwrap_or_default().into()
-}
-
-fn groups_in(whole: &Serde, base: &str, only: Option<Uuid>) -> Vec<Serde> {
-    let groups = whole.get("memberOfGroups").and_then(Serde::as_array).map(Vec::as_slice).unwrap_or_default();
-    let is_seen = |group: &&Serde| {
-        only.is_none_or(|owner| match group.get("scimOwner") {
-            Some(Serde::String(text)) => *text == owner.to_string(),
-            // a provider's groups are all the directory's
-            None => true,
-            Some(_) => false,
-        })
-    };
-    let shown = groups.iter().filter(is_seen).map(|group| {
-        let id = group.get("id").and_then(Serde::as_str).unwrap_or_default();
-        json!({ "value": id, "$ref": format!("{base}/Groups/{id}"), "display": group["name"], "type": "direct" })
-    });
-    shown.collect()
 }
 
 /// The fields of a row, as a resource that is like it would write them.
@@ -205,22 +159,27 @@ pub fn answer(
     Ok(tell(call, form, shown.unwrap_or_default(), &selection, status))
 }
 
+/// Answers with the user whom the path names.
+///
+/// # Errors
+/// There is none that the directory sees.
+pub fn answer_named(call: &mut Call, tx: &mut Tx<'_>, form: Form) -> Result<Answer, Problem> {
+    let selection = selection_of(call, form)?;
+    let (row, beside) = beside::find(call, tx, form, wants_groups(form, &selection))?;
+    let shown = one(&call.context, (form, &base_of(call)), &row, &beside);
+    Ok(tell(call, form, shown, &selection, 200))
+}
+
 /// Answers with a user who was created just now: in no group, and with these profile entries. Nothing is read for it.
 ///
 /// # Errors
-/// The store's.
-pub fn answer_new(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    form: Form,
-    row: &StoredRow,
-    entries: &HashMap<String, String>,
-) -> Result<Answer, Problem> {
-    let (selection, base) = (selection_of(call, form)?, base_of(call));
-    let whole = represent(&mut call.context, tx, form.shape, std::slice::from_ref(row), &[])?.pop();
-    let mut resource = one(form, &base, row, &whole.unwrap_or_default(), entries);
-    refer_to_manager(&mut resource, form, &base);
-    Ok(tell(call, form, resource, &selection, 201))
+/// The parameters are wrong.
+pub fn answer_new(call: &mut Call, form: Form, row: &StoredRow, entries: Entries) -> Result<Answer, Problem> {
+    let selection = selection_of(call, form)?;
+    let mut beside = Beside::default();
+    beside.entries.insert(row.rid, entries);
+    let shown = one(&call.context, (form, &base_of(call)), row, &beside);
+    Ok(tell(call, form, shown, &selection, 201))
 }
 
 fn tell(call: &mut Call, form: Form, mut resource: Resource, selection: &Selection, status: u16) -> Answer {

@@ -1,10 +1,8 @@
 //! Writing the fields of a resource: as the body of a creation or of a change in version 2 would.
 
-use std::collections::HashMap;
-
 use chancery_record::{Form as BodyForm, Json, Value};
 use chancery_resource::{
-    Call, OwnerRow, Problem, Rows, StoreError, StoredRow, Tx, Writing, delete, insert, load, load_by,
+    Call, OwnerRow, Problem, Rows, StoredRow, Tx, Writing, create_row, delete, insert, load, load_by,
     load_keys, new_row, select_by, update, write_rows,
 };
 use chancery_scim::{Fields, Refusal, ScimType, pointer_of};
@@ -13,9 +11,8 @@ use chancery_userstore::{
     user_profile::{USER_PROFILE, UserProfile},
 };
 use serde_json::{Map, Value as Serde};
-use uuid::Uuid;
 
-use crate::{form::Form, reach, shown::keeps_entries};
+use crate::{beside::Entries, form::Form, reach, shown::keeps_entries};
 
 /// Members of a body of version 2.
 pub type Body = Map<String, Serde>;
@@ -59,25 +56,25 @@ pub fn confirm(call: &Call, body: &mut Body) {
     }
 }
 
-/// Creates a row.
+/// Creates a row, whose number is not known yet.
 ///
 /// # Errors
 /// What is wrong with the body, by the fields of version 2.
-pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, body: Body) -> Result<StoredRow, Problem> {
-    let name = body.get(User::LOGIN_NAME.field().wire()).and_then(Serde::as_str).map(str::to_owned);
-    let created =
-        instead(call, body, |call| write_rows(call, tx, Writing::one(Rows::New, BodyForm::Create)))?;
-    // a user is read back by the name: who looks an id up reads the end of its index, to which all others write
-    if let Some(name) = name.filter(|_| keeps_entries(form)) {
-        let sql = select_by(&call.context, form.shape, User::LOGIN_NAME, name.trim());
-        match load_by(&call.context, tx, form.shape, None, &sql) {
-            Err(problem) if problem.status() == 404 => {}
-            found => return found,
-        }
+pub fn create(call: &mut Call, tx: &mut Tx<'_>, body: Body) -> Result<StoredRow, Problem> {
+    instead(call, body, |call| create_row(call, tx))
+}
+
+/// Reads a new row back, to learn its number.
+///
+/// # Errors
+/// The store's.
+pub fn read_back(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<StoredRow, Problem> {
+    // a user is found by the name: who looks an id up reads the end of its index, to which all others write
+    if let Some(name) = row.text(User::LOGIN_NAME).filter(|_| keeps_entries(form)) {
+        let sql = select_by(&call.context, form.shape, User::LOGIN_NAME, name);
+        return load_by(&call.context, tx, form.shape, None, &sql);
     }
-    let id = created.created.as_deref().and_then(|id| Uuid::try_parse(id).ok());
-    let id = id.ok_or_else(|| StoreError::Internal("what was created has no id".into()))?;
-    load(&call.context, tx, form.shape, None, Value::Id(id))
+    load(&call.context, tx, form.shape, None, Value::Id(row.as_owner(form.shape)?.id))
 }
 
 /// Changes the row that the path names, which is this one.
@@ -164,8 +161,8 @@ pub fn new_entries(
     form: Form,
     row: &StoredRow,
     fields: &Fields,
-) -> Result<HashMap<String, String>, Problem> {
-    let (owner, mut written) = (row.as_owner(&USER)?, HashMap::new());
+) -> Result<Entries, Problem> {
+    let (owner, mut written) = (row.as_owner(&USER)?, Entries::new());
     for (key, value) in fields.entries.iter().filter(|(_, value)| !value.is_null()) {
         let value = entry_value(form, key, value)?;
         if let Value::Text(text) = &value {

@@ -37,7 +37,7 @@ pub use text::{
 };
 pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};
-pub use write::{canonical_json, write_cell, write_string};
+pub use write::{canonical_json, json_of, write_cell, write_string};
 
 #[doc(hidden)]
 pub use pastey;

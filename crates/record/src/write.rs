@@ -45,6 +45,21 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// A value in the wire form of its kind.
+pub fn json_of(kind: &Kind, cell: Cell<'_>) -> serde_json::Value {
+    match (cell, kind) {
+        (Cell::Null, _) => serde_json::Value::Null,
+        (Cell::Bool(value), _) => value.into(),
+        (Cell::Int(value), Kind::Bool) => (value != 0).into(),
+        (Cell::Text(text), Kind::Text(_)) => text.into(),
+        (cell, kind) => {
+            let mut text = Vec::new();
+            write_cell(kind, cell, &mut text);
+            serde_json::from_slice(&text).unwrap_or_default()
+        }
+    }
+}
+
 fn write_id(id: Uuid, out: &mut Vec<u8>) {
     let mut buffer = [0; uuid::fmt::Hyphenated::LENGTH];
     out.push(b'"');

@@ -59,13 +59,13 @@ pub use declare::writes::{AfterInsert, Postcondition};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
 pub use read::answer_many::{represent, write_all};
 pub use read::cursor::CursorKey;
-pub use read::emit::{Out, Part, Sink, StoredRow, seen_value};
+pub use read::emit::{Out, Part, Sink, StoredRow, seen_value, shown_members};
 pub use read::filter::{Expression, Literal, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where};
 pub use read::load::{
-    add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_found,
-    load_hidden, load_hidden_rows, load_keys, load_rows, owner_of, select_beginning, select_by, select_key,
-    select_of, select_where,
+    Take, add_beginning, find_owner, find_row, key_name, key_of, load, load_beside, load_by, load_first,
+    load_found, load_hidden, load_hidden_rows, load_keys, load_rows, number_of, owner_of, select_beginning,
+    select_by, select_key, select_of, select_where,
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
@@ -82,7 +82,7 @@ pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
 pub use write::operation::{finish, flush, read_form, run};
-pub use write::pipeline::{Rows, Writing, write_rows};
+pub use write::pipeline::{Rows, Writing, create_row, write_rows};
 pub use write::precheck::check_body;
 pub use write::relate::{MAX_RELATED, RelationBody, check_listed, link, relate_rows, relink};
 pub use write::values::new_row;

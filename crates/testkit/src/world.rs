@@ -60,11 +60,13 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         let anonymous = Client::anonymous(&base);
         let admin = log_in(&anonymous, "root", SECRET).await;
         let (calls, state) = (Arc::clone(&admin.calls), Arc::clone(&app));
+        let kept = Arc::clone(&database);
         let world = World { admin, anonymous, engine, database, app, base };
         test(world).await;
         crate::catalogue::check(&state, &calls).await;
         let _ = stop.send(());
         running.await.expect("the server stops");
+        drop(kept);
     });
 }
 

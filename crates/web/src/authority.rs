@@ -238,7 +238,9 @@ impl Requirement {
         }
         let caller = context.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
         let acr = context.claims.as_ref().and_then(|claims| claims.acr.as_deref());
-        if caller.is_person && !is_at_least(acr, self.admin_acr) {
+        // whoever asks about the own user administers nothing
+        let administers = self.permit != Permit::Person;
+        if caller.is_person && administers && !is_at_least(acr, self.admin_acr) {
             return Err(guard::too_weak(self.scheme, self.admin_acr));
         }
         if let (true, Some(nonce)) = (caller.needs_nonce, &self.lacks_nonce) {

@@ -13,7 +13,8 @@ pub struct EventRow {
     pub resource: &'static str,
     /// The operations that cause it, as `service:Name`; one that ends in `?` need not.
     pub operations: Vec<&'static str>,
-    /// The members of `data` besides id, actor and scope; why there is none where there is no event.
+    /// The members of `data` besides id, actor and scope, with `?` where they may be missing; why there is none where there
+    /// is no event.
     pub data: &'static str,
     /// Whether it has an entry of the audit trail: yes, no, or where an administrator asked for it.
     pub audited: &'static str,
@@ -102,8 +103,11 @@ impl EventRow {
         format!("{}: {what}.{by}", self.resource)
     }
 
-    fn members(&self) -> impl Iterator<Item = &'static str> {
-        self.data.split(", ").filter(|name| !name.is_empty())
+    /// The members of its own, and whether each is always there.
+    fn members(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let names = self.data.split(", ").filter(|name| !name.is_empty());
+        let is_always = |name: &str| ["changed", "relation", "after", "next"].contains(&name);
+        names.map(move |name| (name.trim_end_matches('?'), is_always(name)))
     }
 
     fn data_schema(&self) -> Value {
@@ -111,15 +115,15 @@ impl EventRow {
         let mut properties: Map<String, Value> = of_all
             .iter()
             .copied()
-            .chain(self.members())
+            .chain(self.members().map(|(name, _)| name))
             .map(|name| (name.to_owned(), member(name)))
             .collect();
-        if self.members().any(|name| name == "added") {
+        if self.members().any(|(name, _)| name == "added") {
             let more = ["addedCount", "removedCount", "complete"];
             properties.extend(more.map(|name| (name.to_owned(), member(name))));
         }
-        let is_always = |name: &&str| ["changed", "relation", "after", "next"].contains(name);
-        let required: Vec<&str> = of_all.iter().copied().chain(self.members().filter(is_always)).collect();
+        let always = self.members().filter(|(_, is_always)| *is_always).map(|(name, _)| name);
+        let required: Vec<&str> = of_all.iter().copied().chain(always).collect();
         json!({
             "type": "object", "description": "Ids and names of members, never values.", "required": required,
             "properties": properties,

@@ -4,9 +4,77 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{at, directory, error, group, ids, of_provider, one, operations, own, user};
-use crate::{id, pointers};
+use crate::{id, permissions::callers, pointers};
+
+const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const RIGHTS: [&str; 4] = ["Read", "WriteUsers", "WriteGroups", "Delete"];
+
+/// Every operation of a directory: method, path, the right that a token needs.
+fn walk() -> Vec<(&'static str, String, &'static str)> {
+    let mut all = vec![("POST", "/.search".to_owned(), "Read")];
+    for document in ["/Schemas", "/ResourceTypes", "/Schemas/none", "/ResourceTypes/none"] {
+        all.push(("GET", document.to_owned(), "Read"));
+    }
+    for (of, writes) in [("/Users", "WriteUsers"), ("/Groups", "WriteGroups")] {
+        all.extend([("GET", of.to_owned(), "Read"), ("POST", of.to_owned(), writes)]);
+        all.push(("POST", format!("{of}/.search"), "Read"));
+        let one = format!("{of}/{NOBODY}");
+        for (method, right) in [("GET", "Read"), ("PUT", writes), ("PATCH", writes), ("DELETE", "Delete")] {
+            all.push((method, one.clone(), right));
+        }
+    }
+    all
+}
+
+async fn call(client: &chancery_testkit::Client, method: &str, path: &str) -> u16 {
+    let body = if ["GET", "DELETE"].contains(&method) { Vec::new() } else { b"{}".to_vec() };
+    let method = method.parse().unwrap();
+    client.send(method, &at(path), &[("content-type", "application/scim+json")], body).await.status.as_u16()
+}
 
 on_both_engines! {
+    /// Every operation refuses who may not, and lets in who may; what they are about does not matter for that.
+    async fn every_operation_asks_for_its_right(world: World) {
+        let partner = of_provider(&world, "partner").await.0;
+        let (good, wrong, elsewhere) = callers(&world).await;
+        let (_, others) = directory(&world, json!({})).await;
+        let mut tokens = Vec::new();
+        for right in RIGHTS {
+            tokens.push((right, directory(&world, json!({ "rights": [right] })).await.0));
+        }
+        let ended = world.admin.with_token(&others["token"].as_str().unwrap().to_lowercase());
+        for (method, path, needed) in walk() {
+            let what = format!("{method} {path}");
+            for (nobody, status) in [(&world.anonymous, 401), (&partner, 401), (&ended, 401), (&wrong, 403), (&elsewhere, 404)] {
+                assert_eq!(call(nobody, method, &path).await, status, "{what}");
+            }
+            for role in ["AuditTrailReader", "TenantAdmin", "ApplicationDataReader"] {
+                assert_eq!(call(&good[role], method, &path).await, 403, "{what}: {role}");
+            }
+            for role in ["UserStoreAdmin", "SubscriptionAdmin", "SystemAdmin"] {
+                let status = call(&good[role], method, &path).await;
+                assert!(![401, 403, 405].contains(&status) && status < 500, "{what}: {role} answered {status}");
+            }
+            for (right, client) in &tokens {
+                let status = call(client, method, &path).await;
+                let is_let_in = ![401, 403, 405].contains(&status) && status < 500;
+                assert!(if *right == needed { is_let_in } else { status == 403 }, "{what}: {right} answered {status}");
+            }
+        }
+        // of many operations each asks for its own
+        for (method, path, needed) in walk() {
+            if method == "GET" || path.ends_with(".search") {
+                continue;
+            }
+            let body = json!({ "Operations": [{ "method": method, "path": path, "bulkId": "a", "data": {} }] });
+            for (right, client) in &tokens {
+                let told = client.post(&at("/Bulk"), body.clone()).await.is(200).json();
+                let is_refused = told["Operations"][0]["status"] == "403";
+                assert_eq!(is_refused, *right != needed, "{method} {path} of many: {right}, {told}");
+            }
+        }
+    }
+
     async fn a_token_is_shown_once(world: World) {
         let (client, made) = directory(&world, json!({})).await;
         let path = world.path(&format!("/ScimToken/{}", id(&made)));

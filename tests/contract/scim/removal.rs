@@ -4,7 +4,13 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{at, directory, error, group, of_provider, one, operations, own, user};
-use crate::id;
+use crate::{
+    id,
+    sign_in::{
+        Home,
+        second_factor::{ask_for, enrol},
+    },
+};
 
 on_both_engines! {
     /// Who returns starts clean, under the old id.
@@ -32,6 +38,20 @@ on_both_engines! {
         let path = world.path("").replace("/administration", "/PublicAdmin/user/loginname/ada/password/change");
         let old = json!({ "oldPassword": "four lively grey herons", "newPassword": "six noisy red foxes" });
         assert_ne!(world.anonymous.post(&path, old).await.status, 200, "the password is gone");
+    }
+
+    /// Who returns under a name may be somebody else, or have another telephone.
+    async fn second_factors_stay_behind(world: World) {
+        let home = Home::new(&world).await;
+        ask_for(&world, &home, "totp").await;
+        enrol(&world, &home).await;
+        assert_eq!(world.all("SignInFactor").await.as_array().map(Vec::len), Some(1));
+        let (client, _) = directory(&world, json!({ "reach": "All" })).await;
+        client.delete(&one("Users", &home.user)).await.expect(204);
+        assert_eq!(world.all("SignInFactor").await.as_array().map(Vec::len), Some(1), "an administrator may restore");
+        let back = client.post(&at("/Users"), json!({ "userName": "ann" })).await.is(201).json();
+        assert_eq!(back["id"], home.user["id"]);
+        assert_eq!(world.all("SignInFactor").await, json!([]));
     }
 
     async fn too_many_removals_stop_a_token(world: World) {

@@ -7,10 +7,10 @@ use super::{BASE, Home, PASSWORD, browser::Browser, claims, encode, first, param
 use crate::id;
 
 const MANAGEMENT: &str = "PlatformManagementService";
-const USER_STORE: &str = "PlatformUserStoreService";
+pub const USER_STORE: &str = "PlatformUserStoreService";
 
 /// An app that may ask for the platform.
-async fn console(world: &World) -> Home {
+pub async fn console(world: &World) -> Home {
     let home = Home::new(world).await;
     for key in [MANAGEMENT, USER_STORE] {
         world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
@@ -33,7 +33,7 @@ async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Va
 }
 
 /// Ann's token for a resource, or for the app's own.
-async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
+pub async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
     let mut browser = Browser::new(world);
     let page =
         browser.open(&home.request(&[("resource", resource), ("scope", "openid offline_access")])).await;

@@ -3,9 +3,10 @@
 use chancery_application::{APPLICATION_USER, ApplicationUserId, sign_out_by};
 use chancery_record::{KEY, SHOWN, Timestamp, choice_types, id_types, record};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
-    StateTable, Tx, load, note,
+    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::Administrator, Problem, Reach,
+    Reply, Shape, StateTable, StoredRow, Tx, load, load_found, note, select_where,
 };
+use uuid::Uuid;
 
 use crate::mfa_instance::{MFA_INSTANCE, MfaInstanceId};
 
@@ -84,13 +85,29 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// The recovery codes stand for the authenticator: they go with it.
 fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = SIGN_IN_FACTOR.read_key(call.request.parameter(0))?;
     let was = load(&call.context, tx, &SIGN_IN_FACTOR, None, key)?;
+    remove_one(&call.context, tx, &was)?;
+    Ok(Answer::new(call.request.op.status))
+}
+
+/// Removes all second factors of a person, within the scope.
+///
+/// # Errors
+/// The store's.
+pub fn remove_of(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<(), Problem> {
+    let of_person = select_where(context, &SIGN_IN_FACTOR, SignInFactor::PLATFORM_USER_ID, person.into());
+    for (_, was) in load_found(context, tx, &SIGN_IN_FACTOR, &[of_person])? {
+        remove_one(context, tx, &was)?;
+    }
+    Ok(())
+}
+
+/// The recovery codes stand for the authenticator: they go with it.
+fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(), Problem> {
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
-    sign_out_by(&call.context, tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id))?;
-    note(&call.context, tx, &SIGN_IN_FACTOR, (&was, &was.values), ("Deleted", "removed"))?;
-    Ok(Answer::new(call.request.op.status))
+    sign_out_by(context, tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id))?;
+    note(context, tx, &SIGN_IN_FACTOR, (was, &was.values), ("Deleted", "removed"))
 }

@@ -52,7 +52,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             name_it(&mut body);
         }
     }
-    let row = write::create(call, tx, form, body)?;
+    let row = write::create(call, tx, body)?;
+    let row = write::read_back(call, tx, form, &row)?;
     members::change(call, tx, form, &row, &members_of(&resource))?;
     answer(call, tx, form, &row, 201)
 }
@@ -116,6 +117,20 @@ fn rewrite(
     if !members.is_empty() && members::change(call, tx, form, &row, members)? {
         spare_role_group(&call.context, tx, form, id)?;
     }
+    if call.request.dry_run {
+        return answer_changed(call, tx, form, &row);
+    }
+    version(call, tx, form, &row)
+}
+
+/// Answers a change after its commit, see [`answer_changed`]: whoever reads all members while changing some is in the
+/// way of everybody else who does.
+///
+/// # Errors
+/// The group was deleted meanwhile.
+pub fn changed(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = Form::of(call);
+    let row = reach::find(call, tx, form)?;
     answer_changed(call, tx, form, &row)
 }
 
@@ -156,6 +171,11 @@ fn answer_changed(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow)
     if chooses || members::count(tx, form, row, SHOWN + 1)? <= SHOWN {
         return answer(call, tx, form, row, 200);
     }
+    version(call, tx, form, row)
+}
+
+/// Answers with the version alone.
+fn version(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<Answer, Problem> {
     let resource = resources(call, tx, form, std::slice::from_ref(row), None)?.pop().unwrap_or_default();
     let mut answer = Answer::new(204);
     answer.headers.extend(version_of(&resource).map(|version| ("etag", version)));

@@ -62,7 +62,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
         instance.subscription.to_string().into(),
     );
     body.insert(ApplicationUser::IDP_INSTANCE_ID.field().wire().into(), instance.id.to_string().into());
-    let row = write::create(call, tx, form, body)?;
+    let row = write::create(call, tx, body)?;
+    let row = write::read_back(call, tx, form, &row)?;
     let owner = row.as_owner(&APPLICATION_USER)?;
     let identity = ApplicationIdentity {
         id: ApplicationIdentityId(call.context.new_id()),

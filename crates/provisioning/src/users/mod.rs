@@ -1,6 +1,7 @@
 //! Users: read, created, replaced, changed and deleted by a directory.
 
 mod identity;
+pub mod me;
 mod password;
 mod removal;
 mod returning;
@@ -19,7 +20,9 @@ use uuid::Uuid;
 use crate::{
     form::Form,
     reach::{self, directory, spare_administrator},
-    shown::{answer, answer_new, body_of, fields_in, keeps_entries, resources, with_external_id},
+    shown::{
+        answer, answer_named, answer_new, body_of, fields_in, keeps_entries, resources, with_external_id,
+    },
     write::{self, Body, changes, confirm, new_body},
 };
 
@@ -28,9 +31,7 @@ use crate::{
 /// # Errors
 /// There is none.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let form = Form::of(call);
-    let row = reach::find(call, tx, form)?;
-    answer(call, tx, form, &row, 200)
+    answer_named(call, tx, Form::of(call))
 }
 
 /// Creates a user, or brings back one who is in quarantine or has signed in already.
@@ -50,25 +51,29 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         password::Step::Work(answer) => return Ok(answer),
         password::Step::Done(password) => password,
     };
-    let (mut row, entries) = if let Some(row) = returning::bring_back(call, tx, form, &fields)? {
+    // who is in quarantine is looked for only where the name turned out to be taken
+    if call.steps.diagnose
+        && let Some(mut row) = returning::bring_back(call, tx, form, &fields)?
+    {
         write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
-        (row, None)
-    } else {
-        let mut body = new_body(&fields);
-        let owner = directory(&call.context).owner.map(|owner| owner.to_string());
-        body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
-        confirm(call, &mut body);
-        let row = write::create(call, tx, form, body)?;
-        let entries = write::new_entries(call, tx, form, &row, &fields)?;
-        (row, Some(entries))
-    };
+        if let Some(password) = password {
+            row = password.set(call, tx, form, row)?;
+        }
+        return answer(call, tx, form, &row, 201);
+    }
+    let mut body = new_body(&fields);
+    let owner = directory(&call.context).owner.map(|owner| owner.to_string());
+    body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
+    confirm(call, &mut body);
+    let mut row = write::create(call, tx, body)?;
+    if password.is_some() || fields.entries.values().any(|value| !value.is_null()) {
+        row = write::read_back(call, tx, form, &row)?;
+    }
+    let entries = write::new_entries(call, tx, form, &row, &fields)?;
     if let Some(password) = password {
         row = password.set(call, tx, form, row)?;
     }
-    match entries {
-        Some(entries) => answer_new(call, tx, form, &row, &entries),
-        None => answer(call, tx, form, &row, 201),
-    }
+    answer_new(call, form, &row, entries)
 }
 
 /// Replaces a user. What the body does not say becomes empty, but for what cannot be.

@@ -1,10 +1,12 @@
 //! A user in quarantine whom a directory creates again (`7-scim.md`, section 9).
 
+use chancery_management::sign_in::factor;
 use chancery_record::{Value, fold};
 use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
 use chancery_scim::{Fields, Refusal, ScimType};
 use chancery_userstore::user::{USER, User, renew};
 use serde_json::Value as Serde;
+use uuid::Uuid;
 
 use crate::{
     form::Form,
@@ -49,6 +51,7 @@ pub fn bring_back(
     spare_administrator(&call.context, tx, form, id)?;
     let hidden = load_hidden(&call.context, tx, &USER, Value::Id(id))?;
     renew(&call.context, tx, hidden)?;
+    forget_second_factors(call, tx, id)?;
     let row = load(&call.context, tx, form.shape, None, Value::Id(id))?;
     let was = resources(call, tx, form, std::slice::from_ref(&row), None)?.pop().unwrap_or_default();
     let mut body = changes(&fields_in(form, &was)?, fields);
@@ -59,4 +62,19 @@ pub fn bring_back(
     let row = write::change(call, tx, form, &row, body);
     call.request.path.clear();
     row.map(Some)
+}
+
+/// Removes the second factors of the persons whom a user is: who returns may be somebody else, or have another telephone.
+fn forget_second_factors(call: &mut Call, tx: &mut Tx<'_>, user: Uuid) -> Result<(), Problem> {
+    let store = call.context.scope.of_store()?.id;
+    let text = "SELECT u.id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+        WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
+    let mut persons = Vec::new();
+    tx.query(text, &[store.into(), user.to_string().into()], |row| {
+        persons.push(row.id(0)?);
+        Ok(())
+    })?;
+    call.context.on_configuration(|context| {
+        persons.into_iter().try_for_each(|person| factor::remove_of(context, tx, person))
+    })
 }

@@ -23,7 +23,7 @@ pub struct Steps {
     pub results: Results,
     /// Work that a rule requests: see [`Call::need`].
     pub needed: Cell<Option<Work>>,
-    /// Whether a batch failed on the database, so that the wrong elements must be found.
+    /// Whether a unique index refused what was written, so that what is there must be looked at before writing.
     pub diagnose: bool,
 }
 

@@ -58,6 +58,8 @@ pub enum Permit {
     ApplicationData,
     /// Administrators whose scope covers it, and whoever it is about: where the path names the caller.
     Oneself,
+    /// People who signed in, at the user store that the path names: about the user whom they are there.
+    Person,
     /// Anyone, without a token: the body holds the proof. Attempts are limited by address and login name.
     Public,
 }

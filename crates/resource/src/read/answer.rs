@@ -6,7 +6,7 @@ use chancery_store::Tx;
 use crate::{
     Answer, Call, Problem, Reply, Shape, Sql,
     read::emit::{StoredRow, write_row, write_values},
-    read::load::{load, select_key},
+    read::load::{load, number_of, select_key},
     read::nested,
     read::precondition::{minimal, token_in, version_tag},
     write::change::OwnerRow,
@@ -27,11 +27,7 @@ pub fn read_one(
         return read_in_turn(call, tx, shape, owner, sql);
     }
     // the relations find the row by the same condition, so that they need not wait for its number
-    let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
-    let number = Sql {
-        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
-        parameters: sql.parameters.clone(),
-    };
+    let number = number_of(shape, sql);
     let relations: Vec<Sql> = shape
         .relations
         .iter()

@@ -5,7 +5,7 @@ use chancery_store::Tx;
 
 use crate::{
     Call, Context, Problem, Shape,
-    read::emit::{StoredRow, write_no_relations, write_values},
+    read::emit::{StoredRow, shown_members, write_no_relations, write_values},
     read::nested,
     read::sql::LIST,
     write::relate::count_links,
@@ -62,14 +62,8 @@ pub fn represent(
     rows: &[StoredRow],
     wanted: &[&str],
 ) -> Result<Vec<serde_json::Value>, Problem> {
-    let mut wholes = Vec::with_capacity(rows.len());
-    for row in rows {
-        let mut bytes = Vec::new();
-        write_values((shape, &context.app.master), &context.scope, &row.values, &mut bytes);
-        bytes.push(b'}');
-        let whole = serde_json::from_slice(&bytes);
-        wholes.push(whole.map_err(|_| Problem::invalid("What is there cannot be read."))?);
-    }
+    let mut wholes: Vec<serde_json::Value> =
+        rows.iter().map(|row| shown_members(context, shape, &row.values).into()).collect();
     let scope = context.scope.clone().to_be_changed(false);
     let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
     for relation in shape.relations.iter().filter(|relation| wanted.contains(&relation.name)) {

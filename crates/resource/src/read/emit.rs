@@ -1,6 +1,8 @@
 //! Writing answers: resources as JSON, in constant memory.
 
-use chancery_record::{Column, Field, FieldOf, FieldType, Mismatch, Record, Sealing, Value, write_cell};
+use chancery_record::{
+    Column, Field, FieldOf, FieldType, Mismatch, Record, Sealing, Value, json_of, write_cell,
+};
 use chancery_store::Row;
 
 use crate::{
@@ -225,6 +227,21 @@ pub fn write_values(
             write_cell(&field.kind, seen.as_ref().unwrap_or(value).cell(), out);
         }
     }
+}
+
+/// The members that [`write_values`] writes.
+pub fn shown_members(
+    context: &Context,
+    shape: &Shape,
+    values: &[Value],
+) -> serde_json::Map<String, serde_json::Value> {
+    let shown = shape.fields.iter().zip(&shape.plan().labels).filter(|(_, label)| !label.is_empty());
+    let members = shown.map(|(field, _)| {
+        let value = field.value(values);
+        let seen = seen((shape, &context.app.master), &context.scope, values, field, value);
+        (field.wire().to_owned(), json_of(&field.kind, seen.as_ref().unwrap_or(value).cell()))
+    });
+    members.collect()
 }
 
 /// The value that the caller sees for a sealed field: the decrypted one, or null where the secrets of this

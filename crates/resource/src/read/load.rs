@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chancery_record::{FieldOf, FieldType, Record, Value, fold};
-use chancery_store::Tx;
+use chancery_store::{Row, Tx};
 use uuid::Uuid;
 
 use crate::{
@@ -209,6 +209,43 @@ pub fn load_by(
         tx.one(&sql.text, &sql.parameters, |row| StoredRow::read(shape, &context.scope, owner, row))?;
     found.ok_or_else(|| Problem::not_found(shape.name))
 }
+
+/// The same with only the row's number: to be a part of statements that find what is beside the row.
+pub fn number_of(shape: &Shape, sql: &Sql) -> Sql {
+    let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
+    let text = format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source());
+    Sql { text, parameters: sql.parameters.clone() }
+}
+
+/// Loads the row that a statement begun by [`Shape::select`] finds, and gives `take` what others find, with their places,
+/// in one exchange.
+///
+/// # Errors
+/// Not found.
+pub fn load_beside(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    sql: &Sql,
+    (others, take): (&[Sql], Take<'_>),
+) -> Result<StoredRow, Problem> {
+    let statements: Vec<_> = std::iter::once(sql)
+        .chain(others)
+        .map(|sql| (sql.text.as_str(), sql.parameters.as_slice()))
+        .collect();
+    let mut found = None;
+    tx.query_all(&statements, &mut |place, row| {
+        if let Some(place) = place.checked_sub(1) {
+            return take(place, row);
+        }
+        found = Some(StoredRow::read(shape, &context.scope, None, row)?);
+        Ok(())
+    })?;
+    found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+/// Takes the rows that statements find, with the statements' places.
+pub type Take<'a> = &'a mut dyn FnMut(usize, &Row<'_>) -> Result<(), chancery_store::Error>;
 
 /// Loads the rows that several statements begun by [`Shape::select`] find, each with its statement's place, in one
 /// exchange.

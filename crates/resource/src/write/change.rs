@@ -54,7 +54,7 @@ pub fn insert(
     confine_one(context, tx, shape, true, values)
 }
 
-/// Writes a new row, which the caller confines.
+/// Writes a new row, which the caller confines; the number of its audit entry.
 ///
 /// # Errors
 /// The store's.
@@ -64,7 +64,7 @@ pub fn insert_row(
     shape: &Shape,
     owner: Option<&OwnerRow>,
     values: &[Value],
-) -> Result<(), Problem> {
+) -> Result<i64, Problem> {
     let shape = shape.base();
     let number = context.app.audit_signer.number(context.now, 0);
     write_new(context, tx, shape, owner, values, number)?;
@@ -87,7 +87,8 @@ pub fn insert_row(
             details: changed_members(changed.map(|(field, _)| field)),
         },
     )?;
-    shape.writes.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
+    shape.writes.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))?;
+    Ok(number)
 }
 
 /// Writes a new row that is itself a record of what happened, and so is not audited.

@@ -81,21 +81,7 @@ pub struct Row {
 /// All errors of the body and of each of its elements; not found; a stale token.
 pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let mut failures = Failures::of(writing);
-    let elements = elements::read(call, writing, &mut failures)?;
-    let owner = owner_of(call, tx, shape)?;
-    let rows = elements::to_rows(call, tx, (writing, owner.as_ref()), elements, &mut failures)?;
-    failures.into_result()?;
-    for row in &rows {
-        match &row.was {
-            Some(was) => change::update_row(&call.context, tx, shape, was, &row.values)?,
-            None => change::insert_row(&call.context, tx, shape, owner.as_ref(), &row.values)?,
-        }
-    }
-    let new = rows.iter().filter(|row| row.was.is_none());
-    let written =
-        new.map(|row| WrittenRow { base: writing.base(row.element), is_new: true, values: &row.values });
-    confine(&call.context, tx, shape, written)?;
+    let Written { owner, rows, .. } = write(call, tx, writing)?;
     let is_plain = rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back();
     if is_plain {
         return answer_plain(call, tx, writing, owner, rows);
@@ -103,6 +89,48 @@ pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<
     let stored = store_numbers(call, tx, shape, owner.as_ref(), rows)?;
     relate(call, tx, writing, &stored)?;
     answer(call, tx, writing, owner.as_ref(), stored)
+}
+
+/// Creates the row that the body describes, and answers nothing. What is not known before it is read is its own
+/// number, which is 0 here.
+///
+/// # Errors
+/// All errors of the body.
+pub fn create_row(call: &mut Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
+    let Written { owner, mut rows, last_entry } = write(call, tx, Writing::one(Rows::New, Form::Create))?;
+    let values = rows.pop().map(|row| row.values).unwrap_or_default();
+    Ok(StoredRow { rid: 0, last_entry, values, owner })
+}
+
+/// Rows that were written.
+struct Written {
+    owner: Option<OwnerRow>,
+    rows: Vec<Row>,
+    /// The number of the audit entry of the last new row.
+    last_entry: i64,
+}
+
+fn write(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Written, Problem> {
+    let shape = call.request.op.shape;
+    let mut failures = Failures::of(writing);
+    let elements = elements::read(call, writing, &mut failures)?;
+    let owner = owner_of(call, tx, shape)?;
+    let rows = elements::to_rows(call, tx, (writing, owner.as_ref()), elements, &mut failures)?;
+    failures.into_result()?;
+    let mut last_entry = 0;
+    for row in &rows {
+        match &row.was {
+            Some(was) => change::update_row(&call.context, tx, shape, was, &row.values)?,
+            None => {
+                last_entry = change::insert_row(&call.context, tx, shape, owner.as_ref(), &row.values)?;
+            }
+        }
+    }
+    let new = rows.iter().filter(|row| row.was.is_none());
+    let written =
+        new.map(|row| WrittenRow { base: writing.base(row.element), is_new: true, values: &row.values });
+    confine(&call.context, tx, shape, written)?;
+    Ok(Written { owner, rows, last_entry })
 }
 
 impl Writing {

@@ -41,10 +41,15 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange)
     let wanted = Wanted { owner: &owner, is_all: how == RelationChange::Set, listed };
     let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
     for change in &mut all {
-        change.limit(tx, how)?;
+        if how == RelationChange::Remove {
+            std::mem::swap(&mut change.added, &mut change.removed);
+        }
+        if how != RelationChange::Set {
+            change.limit(tx)?;
+        }
     }
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
-    apply(&call.context, tx, shape, &all, std::iter::once(written))?;
+    apply(&call.context, tx, shape, &mut all, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
 }
 
@@ -61,9 +66,9 @@ pub fn link(
 ) -> Result<(), Problem> {
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
     let listed = Named { at: String::new(), end: "", indices: (0..others.len()).collect(), ids: others };
-    let all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
+    let mut all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
-    apply(context, tx, shape, &all, std::iter::once(written))
+    apply(context, tx, shape, &mut all, std::iter::once(written))
 }
 
 /// Adds links to a row's set, and removes others, as one change; whether there was anything to change. Ids that name
@@ -84,18 +89,14 @@ pub fn relink(
     let links = |ids: &[Uuid]| -> Vec<Link> {
         ids.iter().filter_map(|id| known.get(id).map(|rid| (*id, *rid))).collect()
     };
-    let (mut added, mut removed) = (links(added), links(removed));
-    let linked = linked_of(tx, relation, owner.rid, &added)?;
-    added.retain(|(_, rid)| !linked.contains(rid));
-    let linked = linked_of(tx, relation, owner.rid, &removed)?;
-    removed.retain(|(_, rid)| linked.contains(rid));
-    if added.is_empty() && removed.is_empty() {
-        return Ok(false);
+    let (added, removed) = (links(added), links(removed));
+    let mut all = [Change { relation, owner, at: String::new(), added, removed, is_unsure: false }];
+    for change in &mut all {
+        change.limit(tx)?;
     }
-    let change = Change { relation, owner, at: String::new(), added, removed };
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
-    apply(context, tx, shape, &[change], std::iter::once(written))?;
-    Ok(true)
+    apply(context, tx, shape, &mut all, std::iter::once(written))?;
+    Ok(all.iter().any(|change| !change.added.is_empty() || !change.removed.is_empty()))
 }
 
 /// A row, and the body that may list its sets.
@@ -139,7 +140,7 @@ pub fn relate_rows(
     let there = rows.iter().filter(|row| !row.is_new);
     let written =
         there.map(|row| WrittenRow { base: row.base.clone(), is_new: false, values: &row.owner.values });
-    apply(context, tx, shape, &all, written)
+    apply(context, tx, shape, &mut all, written)
 }
 
 /// Reads the sets that the body of a new row may list, for a row that is not saved.
@@ -159,13 +160,13 @@ fn apply<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    all: &[Change<'_>],
+    all: &mut [Change<'_>],
     written: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
-    for change in all {
+    for change in &mut *all {
         change.take_out(tx)?;
     }
-    for change in all {
+    for change in &mut *all {
         change.put_in(context, tx, shape)?;
     }
     if !all.is_empty() {
@@ -189,6 +190,8 @@ struct Change<'a> {
     at: String,
     added: Vec<Link>,
     removed: Vec<Link>,
+    /// Whether some of the added may be there already, and some of the removed may not: the statements tell.
+    is_unsure: bool,
 }
 
 /// The changes that the requested sets of one relation need. A caller may list a present link that it can
@@ -230,7 +233,7 @@ fn changes<'a>(
         let may_go = |(id, _): &Link| !is_guarded || known.contains_key(id);
         let mut removed: Vec<Link> = old.into_iter().filter(may_go).collect();
         removed.sort_unstable();
-        changes.push(Change { relation, owner, at: listed.at, added, removed });
+        changes.push(Change { relation, owner, at: listed.at, added, removed, is_unsure: false });
     }
     if !errors.is_empty() {
         return Err(Problem::wrong(errors));
@@ -263,19 +266,36 @@ fn check_owners(
 }
 
 impl Change<'_> {
-    /// Drops the requested links that are there already, or that are not there to be removed.
-    fn limit(&mut self, tx: &mut Tx<'_>, how: RelationChange) -> Result<(), Problem> {
-        if how != RelationChange::Set {
-            let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
-            self.added.retain(|(_, rid)| linked.contains(rid) == (how == RelationChange::Remove));
+    /// Drops the requested links that are there already, or that are not there to be removed. Where no rule looks at
+    /// them before, the statements that write them do so: whoever looks for links on PostgreSQL collides with all who
+    /// write beside them.
+    fn limit(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        if self.relation.guard.is_none() {
+            self.is_unsure = true;
+            return Ok(());
         }
-        if how == RelationChange::Remove {
-            std::mem::swap(&mut self.added, &mut self.removed);
-        }
+        let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
+        self.added.retain(|(_, rid)| !linked.contains(rid));
+        let linked = linked_of(tx, self.relation, self.owner.rid, &self.removed)?;
+        self.removed.retain(|(_, rid)| linked.contains(rid));
         Ok(())
     }
 
-    fn take_out(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    /// Sends a statement that writes links, where it must tell which of them it wrote: their other ends are added to
+    /// `written`.
+    fn send(&self, tx: &mut Tx<'_>, sql: Sql, written: &mut HashSet<i64>) -> Result<(), Problem> {
+        if !self.is_unsure {
+            return Ok(raw::queue(tx, &sql.text, sql.parameters)?);
+        }
+        let sql = sql.push(&format!(" RETURNING {}", self.relation.other));
+        Ok(raw::query(tx, &sql.text, &sql.parameters, |row| {
+            written.insert(row.int(0)?);
+            Ok(())
+        })?)
+    }
+
+    fn take_out(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let mut written = HashSet::new();
         let Relation { table, own, other, target, .. } = self.relation;
         for chunk in self.removed.chunks(LOOKED_UP) {
             let mut sql = Sql::new(format!("DELETE FROM {table} WHERE ({own}, {other}) IN (SELECT CAST("))
@@ -283,14 +303,17 @@ impl Change<'_> {
                 .push(&format!(" AS BIGINT), t.rid FROM {} t WHERE t.rid IN ", target.table));
             sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
             sql.add(")");
-            raw::queue(tx, &sql.text, sql.parameters)?;
+            self.send(tx, sql, &mut written)?;
         }
+        let is_unsure = self.is_unsure;
+        self.removed.retain(|(_, rid)| !is_unsure || written.contains(rid));
         Ok(())
     }
 
     /// Adds the new links, and audits the change of the set: one entry and one event.
-    fn put_in(&self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
-        let Self { relation, owner, at, added, removed } = self;
+    fn put_in(&mut self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+        let Self { relation, owner, at, added, .. } = &*self;
+        let mut written = HashSet::new();
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
             let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
             guard(tx, owner.rid, &others).map_err(|problem| at_set(problem, at))?;
@@ -303,10 +326,13 @@ impl Change<'_> {
                     .push(&format!(" AS BIGINT), t.rid FROM {target} t WHERE t.rid IN "));
             sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
             sql.add(" ON CONFLICT DO NOTHING");
-            raw::queue(tx, &sql.text, sql.parameters)?;
+            self.send(tx, sql, &mut written)?;
         }
+        let is_unsure = self.is_unsure;
+        self.added.retain(|(_, rid)| !is_unsure || written.contains(rid));
         let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-        change::related(context, tx, shape, relation, owner, &ids(added), &ids(removed))
+        let (added, removed) = (ids(&self.added), ids(&self.removed));
+        change::related(context, tx, shape, self.relation, self.owner, &added, &removed)
     }
 }
 

@@ -181,6 +181,23 @@ fn event_aims() -> Vec<Aim> {
         ] {
             aims.push(aim(events::LAG, engine, about, figure, Itself, AtMost(bound)));
         }
+        if engine == "postgres" {
+            let placing = "rate / where nobody places";
+            aims.push(aim(
+                events::placing::UNPLACED,
+                engine,
+                placing,
+                "placed_to_rate",
+                Itself,
+                AtLeast(0.98),
+            ));
+            for (about, figure, bound) in
+                [("feed p50, ms", "feed_p50_ms", 150.0), ("feed p99, ms", "feed_p99_ms", 500.0)]
+            {
+                aims.push(aim(events::LAG_OF_TWO, engine, about, figure, Itself, AtMost(bound)));
+            }
+        }
+        aims.push(aim(events::placing::ABSENT, engine, "caught up, s", "read_seconds", Itself, AtMost(30.0)));
         aims.push(aim(events::FEED, engine, "events a second", "rate", Itself, AtLeast(feed)));
         for (workload, bound) in [(events::ONE, 800.0), (events::MANY, 1500.0), (events::HANG, 1425.0)] {
             aims.push(aim(workload, engine, "deliveries a second", "rate", Itself, AtLeast(bound)));

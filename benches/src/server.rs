@@ -171,3 +171,10 @@ pub async fn token(address: SocketAddr, client: &str, secret: &str) -> Result<St
     let token = body.get("access_token").and_then(|token| token.as_str());
     token.map(str::to_owned).ok_or_else(|| fault(format!("no token: {status} {body}")))
 }
+
+/// A figure of a server's metrics.
+pub async fn figure(target: &Target, name: &str) -> Result<f64> {
+    let text = String::from_utf8(target.call("GET", "/metrics", b"", 200).await?)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse::<f64>().ok()).ok_or_else(|| fault(format!("no {name}")))
+}

@@ -25,7 +25,7 @@ use crate::{
     peers::{self, changes::Change},
     people::{self, Chance},
     results::{Figures, figures},
-    server::{Recipe, sqlite_file},
+    server::{Recipe, figure, sqlite_file},
     target::{Engine, GROUPS, Target, USERS},
 };
 
@@ -216,8 +216,7 @@ async fn one(target: &Target, made: &Arc<Made>, plan: Plan) -> Result<Figures> {
 
 /// Runs with half of the clients at a second process.
 async fn two(bench: &mut Bench, first: &Target, made: &Arc<Made>, round: u64) -> Result<()> {
-    let recipe = bench.recipes.iter().find(|recipe| recipe.engine == Engine::Postgres);
-    let second = beside(recipe.ok_or_else(|| fault("there is no PostgreSQL"))?)?.start().await?;
+    let second = beside(bench.recipe(Engine::Postgres)?)?.start().await?;
     let plan = bench.plan(32, load::SUCCESS);
     let targets = [first, &second.target];
     let before = [repeated(first).await?, repeated(&second.target).await?];
@@ -235,7 +234,7 @@ async fn two(bench: &mut Bench, first: &Target, made: &Arc<Made>, round: u64) ->
 }
 
 /// Starts one more process on the same database, with the same master key.
-fn beside(recipe: &Recipe) -> Result<Recipe> {
+pub fn beside(recipe: &Recipe) -> Result<Recipe> {
     let folder = recipe.folder.join("second");
     fs::create_dir_all(&folder)?;
     fs::copy(recipe.folder.join("master.key"), folder.join("master.key"))?;
@@ -244,12 +243,7 @@ fn beside(recipe: &Recipe) -> Result<Recipe> {
 
 /// The commits and the repetitions of transactions since a process began.
 pub async fn repeated(target: &Target) -> Result<(f64, f64)> {
-    let text = String::from_utf8(target.call("GET", "/metrics", b"", 200).await?)?;
-    let figure = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|value| value.parse::<f64>().ok()).ok_or_else(|| fault(format!("no {name}")))
-    };
-    Ok((figure("chancery_store_commits")?, figure("chancery_store_retries")?))
+    Ok((figure(target, "chancery_store_commits").await?, figure(target, "chancery_store_retries").await?))
 }
 
 /// The repetitions for each hundred commits.

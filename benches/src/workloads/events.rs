@@ -3,6 +3,7 @@
 //!
 //! A lag counts from when the request that made the change began, which is in the number of its event.
 
+pub mod placing;
 mod streams;
 pub mod waiting;
 
@@ -19,7 +20,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{Bench, create, measured};
+use super::{Bench, administrators::beside, create, measured};
 use crate::{
     client::Client,
     clock,
@@ -27,13 +28,15 @@ use crate::{
     histogram::Histogram,
     load::{self, Plan},
     results::{Figures, figures},
-    target::{Target, USERS},
+    target::{Engine, Target, USERS},
 };
 
 /// Creates with webhooks beside them; the rate without is [`create::NAME`]'s own.
 pub const LISTENED: &str = "create, 64 clients, 10 webhooks";
 /// How far readers are behind a change.
-pub const LAG: &str = "events behind a change, 800 changes a second";
+pub const LAG: &str = "events behind a change, 1,000 changes a second";
+/// The same with half of the writers at a second process, whose receiver the first may serve.
+pub const LAG_OF_TWO: &str = "events behind a change, 1,000 changes a second, two processes";
 /// A feed that is read from its beginning.
 pub const FEED: &str = "feed, pieces of 1,000";
 /// A backlog that is delivered to one receiver.
@@ -51,7 +54,7 @@ const WORK: Duration = Duration::from_millis(5);
 /// Users of one batch.
 const BATCH: usize = 1000;
 /// Writers whose changes are followed, each at the pace of [`streams`].
-const WRITERS: usize = 8;
+const WRITERS: usize = 10;
 /// How long a backlog may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -235,8 +238,16 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             let quiet = load::run(&target, plan, &create::maker(target.clone())).await?.rate();
             let told = listened(&target, plan, quiet).await?;
             bench.note(LISTENED, name, round, told);
-            let told = behind(&target, bench.time).await?;
+            let told = behind(&[&target], bench.time).await?;
             bench.note(LAG, name, round, told);
+            if target.engine == Engine::Postgres {
+                let told = placing::unplaced(bench, &target, plan, quiet).await?;
+                bench.note(placing::UNPLACED, name, round, told);
+                let second = beside(bench.recipe(Engine::Postgres)?)?.start().await?;
+                let told = behind(&[&target, &second.target], bench.time).await?;
+                bench.note(LAG_OF_TWO, name, round, told);
+                second.stop()?;
+            }
             let told = feed(&target).await?;
             bench.note(FEED, name, round, told);
             for (workload, all, hang, batches) in [(ONE, 1, 0, 4), (MANY, 50, 0, 1), (HANG, 50, 10, 1)] {
@@ -245,6 +256,8 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             }
             let told = streams::measure(&target, bench.time).await?;
             bench.note(STREAMS, name, round, told);
+            let told = placing::absent(bench, &target).await?;
+            bench.note(placing::ABSENT, name, round, told);
         }
     }
     Ok(())
@@ -262,17 +275,18 @@ async fn listened(target: &Target, plan: Plan, quiet: f64) -> Result<Figures> {
     Ok(told)
 }
 
-/// How far a feed and a receiver are behind changes.
-async fn behind(target: &Target, time: Duration) -> Result<Figures> {
+/// How far a feed and a receiver are behind changes that are made at these processes, and read at the first.
+async fn behind(targets: &[&Target], time: Duration) -> Result<Figures> {
+    let target = targets.first().ok_or_else(|| fault("there is no process"))?;
     let mut receivers = receivers(1, 0).await?;
     let paths = subscribe(target, &receivers, None).await?;
     let after = now(target).await?;
     let read = Arc::new(Mutex::new(Histogram::default()));
-    let reader = tokio::spawn(follow(target.clone(), after, Arc::clone(&read)));
+    let reader = tokio::spawn(follow((*target).clone(), after, Arc::clone(&read)));
     let begin = Instant::now();
     let mut writers = JoinSet::new();
-    for _ in 0..WRITERS {
-        let target = target.clone();
+    for target in targets.iter().cycle().take(WRITERS) {
+        let target = (*target).clone();
         writers.spawn(async move { streams::change(&target, time).await });
     }
     let mut changes = 0;
@@ -315,26 +329,30 @@ async fn follow(target: Target, mut after: String, lags: Arc<Mutex<Histogram>>) 
 
 /// Reads the whole feed.
 async fn feed(target: &Target) -> Result<Figures> {
-    let mut client = Client::connect(target.address).await?;
     let (begin, before) = (Instant::now(), target.usage());
-    let (mut count, mut after) = (0_usize, String::new());
-    loop {
-        let path = format!("{STORE}/Event?count=1000{after}");
-        let piece: Value =
-            serde_json::from_slice(&target.call_on(&mut client, "GET", &path, b"", 200).await?)?;
-        count += piece.get("items").and_then(Value::as_array).map_or(0, Vec::len);
-        after = format!("&after={}", text(&piece, "next"));
-        if piece.get("hasMore") == Some(&json!(false)) {
-            break;
-        }
-    }
+    let count = feed_behind(target, "").await? as f64;
     let used = target.usage().server.saturating_sub(before.server).as_secs_f64();
-    let count = count as f64;
     Ok(figures([
         ("events", count),
         ("rate", count / begin.elapsed().as_secs_f64()),
         ("cpu_us", used * 1e6 / count),
     ]))
+}
+
+/// Reads the feed behind a cursor to its end: how many events that were.
+async fn feed_behind(target: &Target, after: &str) -> Result<u64> {
+    let mut client = Client::connect(target.address).await?;
+    let (mut count, mut after) = (0, after.to_owned());
+    loop {
+        let path = format!("{STORE}/Event?count=1000{after}");
+        let piece: Value =
+            serde_json::from_slice(&target.call_on(&mut client, "GET", &path, b"", 200).await?)?;
+        count += piece.get("items").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+        after = format!("&after={}", text(&piece, "next"));
+        if piece.get("hasMore") == Some(&json!(false)) {
+            return Ok(count);
+        }
+    }
 }
 
 /// Delivers a backlog to receivers, of whom the first ones hang: events a second to those who do not.

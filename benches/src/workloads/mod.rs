@@ -56,6 +56,12 @@ impl Bench {
         self.targets().into_iter().filter(|target| target.engine != Engine::Bare).collect()
     }
 
+    /// The configuration of an engine's server.
+    pub fn recipe(&self, engine: Engine) -> Result<&Recipe> {
+        let found = self.recipes.iter().find(|recipe| recipe.engine == engine);
+        found.ok_or_else(|| fault(format!("there is no {}", engine.name())))
+    }
+
     /// Records a run.
     pub fn note(&mut self, workload: &str, engine: &str, round: u64, figures: Figures) {
         self.results.add(workload, engine, self.users, round, figures);

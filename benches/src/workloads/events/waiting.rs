@@ -54,7 +54,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             (Engine::Postgres, _, Some(url)) => peers::postgres::run_all(url, &statements()).await?,
             _ => continue,
         }
-        let mut told = behind(&target, bench.time).await?;
+        let mut told = behind(&[&target], bench.time).await?;
         let scrapes = scrape(&target).await?;
         told.insert("metrics_p50_ms".into(), scrapes.per_mille(500).as_secs_f64() * 1e3);
         told.insert("metrics_p99_ms".into(), scrapes.per_mille(990).as_secs_f64() * 1e3);

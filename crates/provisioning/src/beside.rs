@@ -1,18 +1,19 @@
 //! What is kept of users beside their rows: profile entries, and the groups that they are in.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::LazyLock};
 
 use chancery_record::Value;
 use chancery_resource::{
     Call, Context, LIST, MAX_RELATED, Problem, ProblemKind, Row, Sql, StoreError, StoredRow, Tx, load_beside,
     number_of,
 };
-use chancery_scim::{Home, entry_keys};
+use chancery_scim::{Home, USER, entry_keys};
 use uuid::Uuid;
 
 use crate::{
     form::{Form, Operations},
     reach::{self, add_reach, directory},
+    shown::keeps_entries,
 };
 
 /// The values of a user's profile entries, by their keys.
@@ -27,6 +28,12 @@ pub struct Beside {
     pub groups: HashMap<i64, Vec<(Uuid, String)>>,
     links: usize,
 }
+
+/// The condition on entries that are attributes.
+static OF_ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
+    let keys: Vec<String> = entry_keys(&USER, Home::Store).iter().map(|key| format!("'{key}'")).collect();
+    format!(" AND e.key IN ({})", keys.join(", "))
+});
 
 /// What a statement finds.
 #[derive(Clone, Copy)]
@@ -114,11 +121,9 @@ pub fn find(
 fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) -> (Vec<Part>, Vec<Sql>) {
     let begin = |text: String| Sql { text: text + &numbers.text, parameters: numbers.parameters.clone() };
     let (mut parts, mut statements) = (Vec::new(), Vec::new());
-    let keys = entry_keys(form.of, form.home);
-    if !keys.is_empty() {
+    if keeps_entries(form) {
         let mut sql = begin("SELECT e.user_rid, e.key, e.value FROM user_profile e WHERE e.user_rid ".into());
-        sql.add(" AND e.key IN ");
-        sql.add_list(keys.iter().map(|key| Value::from(*key)));
+        sql.add(&OF_ATTRIBUTES);
         parts.push(Part::Entry);
         statements.push(sql);
     }

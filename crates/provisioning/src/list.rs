@@ -11,7 +11,7 @@ use crate::{
     form::Form,
     groups, pages,
     reach::{add_reach, directory},
-    shown::{resources, selection_of},
+    shown::{self, resources, selection_of},
 };
 
 const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
@@ -118,7 +118,7 @@ fn write(
         }
         if form.is_of_users() {
             selection.apply(&mut resource);
-            call.answer.bytes.extend_from_slice(Serde::Object(resource).to_string().as_bytes());
+            shown::write(&resource, &mut call.answer.bytes);
         } else {
             groups::write(call, tx, form, (row, resource), selection)?;
         }

@@ -185,8 +185,14 @@ pub fn answer_new(call: &mut Call, form: Form, row: &StoredRow, entries: Entries
 fn tell(call: &mut Call, form: Form, mut resource: Resource, selection: &Selection, status: u16) -> Answer {
     let answer = begin(call, form, &resource, status);
     selection.apply(&mut resource);
-    call.answer.bytes.extend_from_slice(Serde::Object(resource).to_string().as_bytes());
+    write(&resource, &mut call.answer.bytes);
     answer
+}
+
+/// Writes a resource as JSON.
+pub fn write(resource: &Resource, out: &mut Vec<u8>) {
+    // memory takes whatever is written to it
+    let _ = serde_json::to_writer(out, resource);
 }
 
 /// The answer about a resource, with its version, and its address where it is new.

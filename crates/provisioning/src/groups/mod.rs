@@ -6,12 +6,11 @@ use chancery_application::ApplicationGroup;
 use chancery_resource::{Answer, Call, Problem, StoredRow, Tx, check_if_match, delete_rows};
 use chancery_scim::{Home, Members, Patch, Selection, members_of};
 use chancery_userstore::group::Group;
-use serde_json::Value as Serde;
 
 use crate::{
     form::Form,
     reach::{self, directory, spare_role_group},
-    shown::{begin, body_of, fields_in, resources, selection_of, version_of, with_external_id},
+    shown::{self, begin, body_of, fields_in, resources, selection_of, version_of, with_external_id},
     write::{self, Body, changes, new_body},
 };
 
@@ -194,16 +193,14 @@ pub fn write(
     selection: &Selection,
 ) -> Result<(), Problem> {
     selection.apply(&mut resource);
-    let mut text = Serde::Object(resource).to_string();
+    let out = &mut call.answer.bytes;
+    shown::write(&resource, out);
     let attribute = form.of.find(form.of.core, form.home, "members");
     let wants = attribute.is_some_and(|members| selection.wants(form.of.core, members));
     if wants {
-        text.pop();
-        call.answer.bytes.extend_from_slice(text.as_bytes());
+        out.pop();
         members::write(call, tx, form, row, selection)?;
         call.answer.bytes.push(b'}');
-    } else {
-        call.answer.bytes.extend_from_slice(text.as_bytes());
     }
     Ok(())
 }

@@ -156,6 +156,14 @@ pub fn first_acts(resource: &str) -> &'static [&'static str] {
     }
 }
 
+/// Whether an act changes anything of a row as it is: what does not is not offered.
+pub fn has_effect(operation: &str, row: &Value) -> bool {
+    match operation {
+        "ResumeScimToken" => !row["stoppedOn"].is_null(),
+        _ => true,
+    }
+}
+
 /// The filters of a list that have names: the key of the text, and the filter.
 pub fn views(resource: &str) -> &'static [(&'static str, &'static str)] {
     match resource {

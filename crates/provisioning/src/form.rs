@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
-use chancery_record::{Access, Field};
+use chancery_record::{Access, Column, Field};
 use chancery_resource::{
     Action, Body, Call, Custom, JsonForm, Method, Op, Permit, Purpose, Relation, Reply, Run, Shape,
 };
@@ -45,16 +45,16 @@ pub struct Operations {
 /// The user store's home.
 pub static STORE: LazyLock<[Operations; 2]> = LazyLock::new(|| {
     [
-        operations(Form { of: &USER, home: Home::Store, shape: &STORE_USERS }, &USERS),
-        operations(Form { of: &GROUP, home: Home::Store, shape: &STORE_GROUPS }, &GROUPS),
+        operations((&USER, Home::Store), &STORE_USERS, &USERS),
+        operations((&GROUP, Home::Store), &STORE_GROUPS, &GROUPS),
     ]
 });
 
 /// The home of an identity provider instance.
 pub static PROVIDER: LazyLock<[Operations; 2]> = LazyLock::new(|| {
     [
-        operations(Form { of: &USER, home: Home::Provider, shape: &PERSONS }, &USERS),
-        operations(Form { of: &GROUP, home: Home::Provider, shape: &PLATFORM_GROUPS }, &GROUPS),
+        operations((&USER, Home::Provider), &PERSONS, &USERS),
+        operations((&GROUP, Home::Provider), &PLATFORM_GROUPS, &GROUPS),
     ]
 });
 
@@ -73,7 +73,7 @@ pub struct OwnOperations {
 /// Those at user stores.
 pub static OWN: LazyLock<OwnOperations> = LazyLock::new(|| {
     let op = |name, method, custom| {
-        Op::new(name, method, "", Permit::Person, &STORE_USERS, Action::Custom(custom), "")
+        Op::new(name, method, "", Permit::Person, &STORE_USERS.whole, Action::Custom(custom), "")
             .answering(200, Reply::Json(&BODY))
     };
     OwnOperations {
@@ -126,7 +126,15 @@ impl Form {
 /// What a user tells of its groups.
 const GROUP_OF_USER: &[&Field] = &[Group::ID.field(), Group::NAME.field(), Group::SCIM_OWNER.field()];
 
-static STORE_USERS: LazyLock<Shape> = LazyLock::new(|| {
+/// A resource as directories see it.
+struct Views {
+    /// With all that is audited, for those that write.
+    whole: Shape,
+    /// With what is shown alone, for those that read.
+    shown: Shape,
+}
+
+static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
     let open = [
         User::EXTERNAL_UNIQUE_IDENTIFIER.field(),
         User::LOGIN_NAME.field(),
@@ -153,16 +161,16 @@ static STORE_USERS: LazyLock<Shape> = LazyLock::new(|| {
         ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
         &USER_PROFILE,
     );
-    view(&STORE_USER, &open, groups.into_iter().chain([entries]).collect())
+    views(&STORE_USER, &open, groups.into_iter().chain([entries]).collect())
 });
 
-static STORE_GROUPS: LazyLock<Shape> = LazyLock::new(|| {
+static STORE_GROUPS: LazyLock<Views> = LazyLock::new(|| {
     let open = [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
     let sets = ["memberUsers", "memberGroups"].into_iter().filter_map(|name| STORE_GROUP.relation(name));
-    view(&STORE_GROUP, &open, sets.copied().collect())
+    views(&STORE_GROUP, &open, sets.copied().collect())
 });
 
-static PERSONS: LazyLock<Shape> = LazyLock::new(|| {
+static PERSONS: LazyLock<Views> = LazyLock::new(|| {
     let open = [
         ApplicationUser::EXTERNAL_ID.field(),
         ApplicationUser::USER_NAME.field(),
@@ -182,10 +190,10 @@ static PERSONS: LazyLock<Shape> = LazyLock::new(|| {
         ("application_group_member", "application_user_rid", "application_group_rid"),
         &APPLICATION_GROUP,
     );
-    view(&APPLICATION_USER, &open, vec![groups])
+    views(&APPLICATION_USER, &open, vec![groups])
 });
 
-static PLATFORM_GROUPS: LazyLock<Shape> = LazyLock::new(|| {
+static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
     let open = [
         ApplicationGroup::NAME.field(),
         ApplicationGroup::PROVISIONED_NAME.field(),
@@ -199,25 +207,29 @@ static PLATFORM_GROUPS: LazyLock<Shape> = LazyLock::new(|| {
         ("application_group_member", "application_group_rid", "application_user_rid"),
         &APPLICATION_USER,
     );
-    view(&APPLICATION_GROUP, &open, vec![users])
+    views(&APPLICATION_GROUP, &open, vec![users])
 });
 
 /// The same rows with these fields alone, which a directory writes, and these sets.
-fn view(whole: &'static Shape, open: &[&'static Field], relations: Vec<Relation>) -> Shape {
-    let fields = whole.fields.iter().map(|field| {
-        let is_open = open.iter().any(|one| one.is(field));
-        let is_shown = is_open || field.access.key || field.is_token();
-        let access = Access {
-            create: is_open,
-            put: is_open,
-            patch: is_open,
-            shown: is_shown,
-            audited: field.access.audited || field.access.shown,
-            ..field.access
-        };
-        field.with(field.kind, access)
-    });
-    whole.legacy_view(fields.collect(), relations)
+fn views(whole: &'static Shape, open: &[&'static Field], relations: Vec<Relation>) -> Views {
+    let view = |reads: bool| {
+        let fields = whole.fields.iter().map(|field| {
+            let is_open = open.iter().any(|one| one.is(field));
+            let is_shown = is_open || field.access.key || field.is_token();
+            let access = Access {
+                create: is_open,
+                put: is_open,
+                patch: is_open,
+                shown: is_shown,
+                audited: field.access.audited || field.access.shown,
+                column: if reads && !is_shown { Column::Unstored } else { field.access.column },
+                ..field.access
+            };
+            field.with(field.kind, access)
+        });
+        whole.legacy_view(fields.collect(), relations.clone())
+    };
+    Views { whole: view(false), shown: view(true) }
 }
 
 /// The functions of a type of resources, and what its operations are called.
@@ -280,11 +292,17 @@ const GROUPS: Functions = Functions {
 /// The role that an access token needs; a directory's own token has rights instead.
 const PERMIT: Permit = Permit::UserStore;
 
-fn operations(form: Form, with: &Functions) -> Operations {
+fn operations(
+    (of, home): (&'static ResourceType, Home),
+    views: &'static Views,
+    with: &Functions,
+) -> Operations {
+    let form = Form { of, home, shape: &views.whole };
     let [list, read, create, replace, patch, delete] = with.names;
     let op = |name, method, custom, status| {
         let reply = if status == 204 { Reply::Empty } else { Reply::Json(&BODY) };
-        Op::new(name, method, "", PERMIT, form.shape, Action::Custom(custom), "").answering(status, reply)
+        let shape = if method == Method::Get { &views.shown } else { &views.whole };
+        Op::new(name, method, "", PERMIT, shape, Action::Custom(custom), "").answering(status, reply)
     };
     Operations {
         form,

@@ -109,6 +109,20 @@ on_both_engines! {
         assert!(list.html.contains("Directory") && list.html.contains("What tokens of its line made"), "{}", list.html);
     }
 
+    /// An act that would change nothing is not offered: a token that was never stopped needs nobody who lets it go on.
+    async fn only_a_stopped_token_is_let_go_on(world: World) {
+        let mut browser = administrator(&world).await;
+        world.set_option("ScimMassChangeLimit", "0").await;
+        let made = world.admin.post(&world.path("/ScimToken"), json!({ "name": "Directory" })).await.is(201).json();
+        let path = format!("/console/store/default/ScimToken/{}", id(&made));
+        let act = format!("{path}/ResumeScimToken");
+        assert!(!browser.open(&path).await.html.contains(&act));
+        let directory = world.admin.with_token(made["token"].as_str().unwrap());
+        let user = directory.post("/api/scim/v2/default/Users", json!({ "userName": "grace" })).await.is(201).json();
+        directory.delete(&format!("/api/scim/v2/default/Users/{}", id(&user))).await.expect(403);
+        assert!(browser.open(&path).await.html.contains(&act));
+    }
+
     /// Nobody's change is lost: the second of two sees what the first changed.
     async fn two_at_once_are_merged(world: World) {
         let mut browser = administrator(&world).await;

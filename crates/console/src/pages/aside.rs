@@ -1,6 +1,6 @@
 //! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
 
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem};
 use serde_json::{Value, json};
 
 use super::{
@@ -51,11 +51,11 @@ pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, 
 }
 
 /// What can be done with one, besides changing it: each has a page of its own.
-pub fn acts(visit: &Visit<'_>, resource: &Resource, here: &str) -> Vec<Value> {
+pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Vec<Value> {
     let first = arranged::first_acts(resource.name);
     // what is here needs no restoring
-    let mut offered: Vec<_> =
-        super::act::offered(visit, resource).filter(|op| !op.name.starts_with("Restore")).collect();
+    let is_needed = |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op.name, row);
+    let mut offered: Vec<_> = super::act::offered(visit, resource).filter(is_needed).collect();
     offered.sort_by_key(|op| first.iter().position(|name| *name == op.name).unwrap_or(first.len()));
     let mut acts: Vec<Value> = offered
         .into_iter()

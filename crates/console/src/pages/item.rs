@@ -206,7 +206,7 @@ async fn item_page(
     let mut all_acts =
         if resource.name == "Group" { super::group::acts(visit, (key, &here)) } else { Vec::new() };
     if is_writable {
-        all_acts.extend(acts(visit, resource, &here));
+        all_acts.extend(acts(visit, resource, (row, &here)));
     }
     all_acts.extend(replacement::request(visit, resource, key));
     let used = if is_writable { Use::Changed } else { Use::Shown };

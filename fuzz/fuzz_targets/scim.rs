@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             for op in ["add", "replace", "remove"] {
                 let members = [("op", op), ("path", path), ("value", "x")];
                 let operation = members.map(|(name, text)| (name.to_owned(), Json::Text(text.to_owned())));
-                let operations = Json::Array(vec![Json::Object(operations.into())]);
+                let operations = Json::Array(vec![Json::Object(operation.into())]);
                 run(of, home, &Json::Object(vec![("Operations".to_owned(), operations)]));
             }
         }

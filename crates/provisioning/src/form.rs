@@ -161,13 +161,15 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
         ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
         &USER_PROFILE,
     );
-    views(&STORE_USER, &open, groups.into_iter().chain([entries]).collect())
+    let relations: Vec<Relation> = groups.into_iter().chain([entries]).collect();
+    views(&STORE_USER, &open, &relations)
 });
 
 static STORE_GROUPS: LazyLock<Views> = LazyLock::new(|| {
     let open = [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
     let sets = ["memberUsers", "memberGroups"].into_iter().filter_map(|name| STORE_GROUP.relation(name));
-    views(&STORE_GROUP, &open, sets.copied().collect())
+    let relations: Vec<Relation> = sets.copied().collect();
+    views(&STORE_GROUP, &open, &relations)
 });
 
 static PERSONS: LazyLock<Views> = LazyLock::new(|| {
@@ -190,7 +192,7 @@ static PERSONS: LazyLock<Views> = LazyLock::new(|| {
         ("application_group_member", "application_user_rid", "application_group_rid"),
         &APPLICATION_GROUP,
     );
-    views(&APPLICATION_USER, &open, vec![groups])
+    views(&APPLICATION_USER, &open, &[groups])
 });
 
 static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
@@ -207,11 +209,11 @@ static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
         ("application_group_member", "application_group_rid", "application_user_rid"),
         &APPLICATION_USER,
     );
-    views(&APPLICATION_GROUP, &open, vec![users])
+    views(&APPLICATION_GROUP, &open, &[users])
 });
 
 /// The same rows with these fields alone, which a directory writes, and these sets.
-fn views(whole: &'static Shape, open: &[&'static Field], relations: Vec<Relation>) -> Views {
+fn views(whole: &'static Shape, open: &[&'static Field], relations: &[Relation]) -> Views {
     let view = |reads: bool| {
         let fields = whole.fields.iter().map(|field| {
             let is_open = open.iter().any(|one| one.is(field));
@@ -227,7 +229,7 @@ fn views(whole: &'static Shape, open: &[&'static Field], relations: Vec<Relation
             };
             field.with(field.kind, access)
         });
-        whole.legacy_view(fields.collect(), relations.clone())
+        whole.legacy_view(fields.collect(), relations.to_vec())
     };
     Views { whole: view(false), shown: view(true) }
 }

@@ -11,7 +11,7 @@ use crate::{
     form::Form,
     groups, pages,
     reach::{add_reach, directory},
-    shown::{self, resources, selection_of},
+    shown::{self, Seen, selection_of},
 };
 
 const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
@@ -111,8 +111,9 @@ fn write(
     rows: &[StoredRow],
     selection: &Selection,
 ) -> Result<(), Problem> {
-    let shown = resources(call, tx, form, rows, Some(selection))?;
-    for (index, (row, mut resource)) in rows.iter().zip(shown).enumerate() {
+    let seen = Seen::of(call, tx, form, rows, Some(selection))?;
+    for (index, row) in rows.iter().enumerate() {
+        let mut resource = seen.tell(&call.context, row);
         if index > 0 {
             call.answer.bytes.push(b',');
         }

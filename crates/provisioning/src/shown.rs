@@ -31,21 +31,48 @@ pub fn selection_of(call: &Call, form: Form) -> Result<Selection, Problem> {
     Ok(Selection::read(form.of, form.home, query("attributes"), query("excludedAttributes"))?)
 }
 
-/// The resources that rows are, without members of groups.
+/// What is beside some rows, so that each can be told in its turn.
+pub struct Seen {
+    form: Form,
+    base: String,
+    beside: Beside,
+}
+
+impl Seen {
+    /// Reads what is beside rows.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn of(
+        call: &Call,
+        tx: &mut Tx<'_>,
+        form: Form,
+        rows: &[StoredRow],
+        selection: Option<&Selection>,
+    ) -> Result<Self, Problem> {
+        let has_groups = selection.is_some_and(|selection| wants_groups(form, selection));
+        let beside = Beside::of(call, tx, form, rows, has_groups)?;
+        Ok(Self { form, base: base_of(call), beside })
+    }
+
+    /// The resource that one of the rows is, without members of a group.
+    pub fn tell(&self, context: &Context, row: &StoredRow) -> Resource {
+        one(context, (self.form, &self.base), row, &self.beside)
+    }
+}
+
+/// The resource that a row is, without members of a group.
 ///
 /// # Errors
 /// The store's.
-pub fn resources(
+pub fn resource_of(
     call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
-    rows: &[StoredRow],
+    row: &StoredRow,
     selection: Option<&Selection>,
-) -> Result<Vec<Resource>, Problem> {
-    let has_groups = selection.is_some_and(|selection| wants_groups(form, selection));
-    let beside = Beside::of(call, tx, form, rows, has_groups)?;
-    let base = base_of(call);
-    Ok(rows.iter().map(|row| one(&call.context, (form, &base), row, &beside)).collect())
+) -> Result<Resource, Problem> {
+    Ok(Seen::of(call, tx, form, std::slice::from_ref(row), selection)?.tell(&call.context, row))
 }
 
 /// Whether an answer tells in which groups users are.
@@ -155,8 +182,8 @@ pub fn answer(
     status: u16,
 ) -> Result<Answer, Problem> {
     let selection = selection_of(call, form)?;
-    let shown = resources(call, tx, form, std::slice::from_ref(row), Some(&selection))?.pop();
-    Ok(tell(call, form, shown.unwrap_or_default(), &selection, status))
+    let shown = resource_of(call, tx, form, row, Some(&selection))?;
+    Ok(tell(call, form, shown, &selection, status))
 }
 
 /// Answers with the user whom the path names.

@@ -10,7 +10,7 @@ use chancery_userstore::group::Group;
 use crate::{
     form::Form,
     reach::{self, directory, spare_role_group},
-    shown::{self, begin, body_of, fields_in, resources, selection_of, version_of, with_external_id},
+    shown::{self, begin, body_of, fields_in, resource_of, selection_of, version_of, with_external_id},
     write::{self, Body, changes, new_body},
 };
 
@@ -73,7 +73,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = reach::find(call, tx, form)?;
     let resource = body_of(call, form)?;
     let members = members_of(&resource);
-    let before = resources(call, tx, form, std::slice::from_ref(&was), None)?.pop().unwrap_or_default();
+    let before = resource_of(call, tx, form, &was, None)?;
     let resource = with_external_id(resource, &before);
     let body = changes(&fields_in(form, &before)?, &fields_in(form, &resource)?);
     rewrite(call, tx, form, was, body, &members)
@@ -87,7 +87,7 @@ pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let patch = Patch::read(form.of, form.home, call.request.body()?)?;
     let was = reach::find(call, tx, form)?;
-    let before = resources(call, tx, form, std::slice::from_ref(&was), None)?.pop().unwrap_or_default();
+    let before = resource_of(call, tx, form, &was, None)?;
     let patched = patch.apply(&before)?;
     let body = changes(&fields_in(form, &before)?, &fields_in(form, &patched.resource)?);
     rewrite(call, tx, form, was, body, &patched.members)
@@ -155,7 +155,7 @@ fn answer(
     status: u16,
 ) -> Result<Answer, Problem> {
     let selection = selection_of(call, form)?;
-    let resource = resources(call, tx, form, std::slice::from_ref(row), None)?.pop().unwrap_or_default();
+    let resource = resource_of(call, tx, form, row, None)?;
     let answer = begin(call, form, &resource, status);
     // what is streamed has its headers first
     let tag = call.answer.tag.clone().map(|tag| ("etag", tag));
@@ -175,7 +175,7 @@ fn answer_changed(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow)
 
 /// Answers with the version alone.
 fn version(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<Answer, Problem> {
-    let resource = resources(call, tx, form, std::slice::from_ref(row), None)?.pop().unwrap_or_default();
+    let resource = resource_of(call, tx, form, row, None)?;
     let mut answer = Answer::new(204);
     answer.headers.extend(version_of(&resource).map(|version| ("etag", version)));
     Ok(answer)

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{
     form::Form,
     reach::directory,
-    shown::{fields_in, resources},
+    shown::{fields_in, resource_of},
     write::{self, changes, new_body},
 };
 
@@ -97,7 +97,7 @@ fn take_over(
         return Err(Refusal::wrong(ScimType::Uniqueness, detail).into());
     }
     let row = super::load_user(call, tx, form, id)?;
-    let was = resources(call, tx, form, std::slice::from_ref(&row), None)?.pop().unwrap_or_default();
+    let was = resource_of(call, tx, form, &row, None)?;
     let body = changes(&fields_in(form, &was)?, fields);
     call.request.path = vec![id.to_string()];
     let row = write::change(call, tx, form, &row, body);

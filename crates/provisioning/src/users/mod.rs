@@ -21,7 +21,7 @@ use crate::{
     form::Form,
     reach::{self, directory, spare_administrator},
     shown::{
-        answer, answer_named, answer_new, body_of, fields_in, keeps_entries, resources, with_external_id,
+        answer, answer_named, answer_new, body_of, fields_in, keeps_entries, resource_of, with_external_id,
     },
     write::{self, Body, changes, confirm, new_body},
 };
@@ -108,7 +108,7 @@ fn rewrite(
     if is_first {
         check_if_match(call, tx, form.shape, &was)?;
     }
-    let before = resources(call, tx, form, std::slice::from_ref(&was), None)?.pop().unwrap_or_default();
+    let before = resource_of(call, tx, form, &was, None)?;
     let after = change(&before)?;
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);

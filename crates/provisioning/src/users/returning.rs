@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     form::Form,
     reach::{add_reach, directory, spare_administrator},
-    shown::{fields_in, resources},
+    shown::{fields_in, resource_of},
     write::{self, changes, confirm},
 };
 
@@ -53,7 +53,7 @@ pub fn bring_back(
     renew(&call.context, tx, hidden)?;
     forget_second_factors(call, tx, id)?;
     let row = load(&call.context, tx, form.shape, None, Value::Id(id))?;
-    let was = resources(call, tx, form, std::slice::from_ref(&row), None)?.pop().unwrap_or_default();
+    let was = resource_of(call, tx, form, &row, None)?;
     let mut body = changes(&fields_in(form, &was)?, fields);
     let owner = directory(&call.context).owner.map(|owner| owner.to_string());
     body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());

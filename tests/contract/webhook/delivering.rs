@@ -139,6 +139,16 @@ on_both_engines! {
         until(&world, &path, |row| row["status"] == "Active" && row["waiting"] == 0).await;
     }
 
+    /// Where no mail server is set nobody is written to, and no mail waits for one.
+    async fn nobody_is_written_to_without_a_mail_server(world: World) {
+        let receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "contact": "crm@example.com" })).await;
+        receiver.answer("410 Gone");
+        world.user("ada").await;
+        until(&world, &path, |row| row["status"] == "Disabled").await;
+        assert!(mails(&world).await.is_empty());
+    }
+
     /// Section 5: a receiver that fails for five days is given up, and the contact is told, by the mail server of the first store
     /// where it is the configuration's.
     async fn a_receiver_that_fails_for_days_is_given_up(world: World) {

@@ -44,9 +44,21 @@ pub async fn unplaced(bench: &Bench, target: &Target, plan: Plan, quiet: f64) ->
     tokio::time::sleep(HELD).await;
     let outcome = load::run(target, plan, &create::maker(target.clone())).await?;
     write(bench, target.engine, &until("0")).await?;
+    placed(target).await?;
     let mut told = measured(target, &outcome);
     told.insert("placed_to_rate".into(), quiet / outcome.rate());
     Ok(told)
+}
+
+/// Waits until all that came before is placed: the answer waits for that no longer than two seconds.
+async fn placed(target: &Target) -> Result<()> {
+    let begin = Instant::now();
+    while let Err(error) = now(target).await {
+        if begin.elapsed() > PATIENCE {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Copies of an event of the default store, with the numbers after it, that wait to be placed.
@@ -72,12 +84,7 @@ pub async fn absent(bench: &Bench, target: &Target) -> Result<Figures> {
     let after = now(target).await?;
     write(bench, target.engine, &statements()).await?;
     let begin = Instant::now();
-    // it answers once all that came before is placed, and waits for that no longer than two seconds
-    while let Err(error) = now(target).await {
-        if begin.elapsed() > PATIENCE {
-            return Err(error);
-        }
-    }
+    placed(target).await?;
     let placed = begin.elapsed().as_secs_f64();
     let read = feed_behind(target, &format!("&after={after}")).await?;
     if read < WAITING {

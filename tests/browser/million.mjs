@@ -31,7 +31,7 @@ async function administrator(browser) {
   await page.fill('#username', 'margaret')
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')
-  await page.waitForURL(`${base}/console`)
+  await page.waitForURL(`${base}/console/welcome`)
   const state = await context.storageState()
   await context.close()
   return state

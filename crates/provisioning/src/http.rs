@@ -12,7 +12,7 @@ use crate::{
     bulk,
     discovery::document,
     form::{Form, OWN, Operations},
-    search,
+    search, users,
 };
 
 /// The media type of all that is answered, unless somebody wants plain JSON.
@@ -81,6 +81,7 @@ async fn run(
     let access = match access::of(app, parts, &instance, permit, now).await {
         // a client app is nobody
         Err(problem) if is_own && problem.status() == 403 => return Ok(nobody()),
+        Err(problem) if is_own && problem.status() == 404 => return Err(users::me::nobody()),
         access => access?,
     };
     let calls = Caller { app, parts, access: &access, now };

@@ -57,7 +57,10 @@ on_both_engines! {
         assert_eq!(refused.header("allow"), Some("GET, PUT, PATCH"));
         // a person is no directory
         error(&ann.get(&at("/Users")).await, 403);
-        error(&ann.get("/api/scim/v2/nobody/Me").await, 404);
+        // nobody learns which stores there are
+        world.other_store("other").await;
+        let refused = error(&ann.get("/api/scim/v2/nobody/Me").await, 404);
+        assert_eq!(error(&ann.get("/api/scim/v2/other/Me").await, 404), refused);
     }
 
     async fn who_is_nobody_here_has_no_self(world: World) {

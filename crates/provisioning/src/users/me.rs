@@ -1,7 +1,7 @@
 //! Oneself: what people read and change of the user that they are (RFC 7644, section 3.11; `7-scim.md`, section 2).
 
 use chancery_auth::may_sign_in;
-use chancery_resource::{Answer, Call, Problem, Tx};
+use chancery_resource::{Answer, Call, Problem, ProblemKind, Tx};
 use chancery_scim::{Patch, Refusal, Resource, ScimType};
 use uuid::Uuid;
 
@@ -66,6 +66,11 @@ fn with_own(before: &Resource, after: &Resource) -> Resource {
     allowed
 }
 
+/// The refusal of who is no user of a store, and of who names none: nobody learns which stores there are.
+pub fn nobody() -> Problem {
+    Problem::new(ProblemKind::NotFound, "You are no user of a store of this name.")
+}
+
 /// Makes the call one about the user that the caller is at this store.
 fn enter(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let store = call.context.scope.of_store()?.id;
@@ -76,7 +81,6 @@ fn enter(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
         ORDER BY i.rid LIMIT 1";
     let subject =
         tx.one(text, &[person.into(), store.into()], |row| Ok(Uuid::try_parse(row.text(0)?).ok()))?;
-    let nobody = || Problem::not_found("user of yours in this store");
     let user = subject.flatten().ok_or_else(nobody)?;
     // the person may have signed in by another instance
     if !may_sign_in(tx, (store, user), call.context.now)? {

@@ -106,21 +106,27 @@ struct Waiting {
     placed: i64,
     /// The numbers of events, and the stores of their audit entries.
     events: Vec<(i64, Option<i64>)>,
+    /// Those that wait in the table into which the release before this one writes.
+    before: Vec<i64>,
 }
 
 const PLACED: &str = "SELECT placed FROM event_trail WHERE trail = ?1";
-const WAITING: &str = "SELECT event, tree FROM (SELECT event, tree FROM event_pending WHERE trail = ?1 \
-    UNION ALL SELECT entry, store FROM audit_pending WHERE store = ?1) waiting ORDER BY event LIMIT";
+const WAITING: &str = "SELECT event, tree, is_before FROM (SELECT event, tree, FALSE AS is_before FROM event_pending WHERE trail = ?1 \
+    UNION ALL SELECT entry, store, TRUE FROM audit_pending WHERE store = ?1) waiting ORDER BY event LIMIT";
 
 impl Waiting {
     fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
         let placed = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?.unwrap_or(0);
-        let mut events = Vec::new();
+        let (mut events, mut before) = (Vec::new(), Vec::new());
         tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(trail)], |row| {
-            events.push((row.int(0)?, if row.is_null(1)? { None } else { Some(row.int(1)?) }));
+            let event = row.int(0)?;
+            events.push((event, if row.is_null(1)? { None } else { Some(row.int(1)?) }));
+            if row.bool(2)? {
+                before.push(event);
+            }
             Ok(())
         })?;
-        Ok(Self { placed, events })
+        Ok(Self { placed, events, before })
     }
 
     /// Gives the events their positions, if the trail is still where it was read. Of two that do it at the same time, one
@@ -145,7 +151,10 @@ impl Waiting {
         for chunk in self.events.chunks(LIST) {
             let numbers = || chunk.iter().map(|(event, _)| Value::Int(*event));
             forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), trail, numbers())?;
-            forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), trail, numbers())?;
+        }
+        for chunk in self.before.chunks(LIST) {
+            let numbers = chunk.iter().copied().map(Value::Int);
+            forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), trail, numbers)?;
         }
         Ok(true)
     }

@@ -73,7 +73,8 @@ pub struct OwnOperations {
 /// Those at user stores.
 pub static OWN: LazyLock<OwnOperations> = LazyLock::new(|| {
     let op = |name, method, custom| {
-        Op::new(name, method, "", Permit::Person, &STORE_USERS.whole, Action::Custom(custom), "")
+        let shape = STORE_USERS.of(method);
+        Op::new(name, method, "", Permit::Person, shape, Action::Custom(custom), "")
             .answering(200, Reply::Json(&BODY))
     };
     OwnOperations {
@@ -123,15 +124,19 @@ impl Form {
     }
 }
 
-/// What a user tells of its groups.
-const GROUP_OF_USER: &[&Field] = &[Group::ID.field(), Group::NAME.field(), Group::SCIM_OWNER.field()];
-
 /// A resource as directories see it.
 struct Views {
     /// With all that is audited, for those that write.
     whole: Shape,
     /// With what is shown alone, for those that read.
     shown: Shape,
+}
+
+impl Views {
+    /// The one that an operation by this method needs.
+    fn of(&self, method: Method) -> &Shape {
+        if method == Method::Get { &self.shown } else { &self.whole }
+    }
 }
 
 static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
@@ -153,8 +158,8 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
         User::SCIM_OWNER.field(),
         User::SCIM_EXTRA.field(),
     ];
-    let groups = STORE_USER.relation("memberOfGroups").map(|relation| relation.showing(GROUP_OF_USER));
-    // filters look for entries; answers have them among the attributes
+    // filters look for both; what answers tell of them is read beside the rows
+    let groups = STORE_USER.relation("memberOfGroups").copied();
     let entries = Relation::new(
         "userProfiles",
         "What else is known of the user.",
@@ -303,7 +308,7 @@ fn operations(
     let [list, read, create, replace, patch, delete] = with.names;
     let op = |name, method, custom, status| {
         let reply = if status == 204 { Reply::Empty } else { Reply::Json(&BODY) };
-        let shape = if method == Method::Get { &views.shown } else { &views.whole };
+        let shape = views.of(method);
         Op::new(name, method, "", PERMIT, shape, Action::Custom(custom), "").answering(status, reply)
     };
     Operations {

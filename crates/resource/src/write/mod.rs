@@ -7,6 +7,7 @@ pub mod deletion;
 pub mod elements;
 pub mod failures;
 pub mod integrity;
+pub mod named;
 pub mod operation;
 pub mod pipeline;
 pub mod precheck;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldError, Json, Value, parse_id, pointer};
+use chancery_record::{FieldError, Json, Value};
 use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
@@ -15,12 +15,11 @@ use crate::{
     read::sql::LIST,
     write::change,
     write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
+    write::named::{MAX_RELATED, Named, related_ids},
 };
 
 /// How many links are removed at a time: of more, PostgreSQL would read the whole set.
 const LOOKED_UP: usize = 64;
-/// The most ids of one call.
-pub const MAX_RELATED: usize = 100_000;
 /// The most links that the sets which one call replaces may hold.
 const MAX_REPLACED: usize = 1_000_000;
 
@@ -65,7 +64,7 @@ pub fn link(
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
-    let listed = Named { at: String::new(), end: "", indices: (0..others.len()).collect(), ids: others };
+    let listed = Named::all(others);
     let mut all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &mut all, std::iter::once(written))
@@ -342,89 +341,6 @@ fn at_set(mut problem: Problem, at: &str) -> Problem {
         problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
     }
     problem
-}
-
-/// The ids that a body lists, each once, with their pointers.
-struct Named {
-    /// The JSON Pointer of the list.
-    at: String,
-    /// The rest of the pointer from an item to its id.
-    end: &'static str,
-    indices: Vec<usize>,
-    ids: Vec<Uuid>,
-}
-
-impl Named {
-    /// Reads the list of a relation; `None` where the body does not provide it.
-    fn read(relation: &Relation, body: &Json, base: &str) -> Result<Option<Self>, Problem> {
-        let at = pointer(base, relation.name);
-        let items = match body.get(relation.name) {
-            None | Some(Json::Null) => return Ok(None),
-            Some(Json::Array(items)) if items.len() <= MAX_RELATED => items,
-            Some(_) => {
-                let detail = format!("must be an array of at most {MAX_RELATED} objects with an id");
-                return Err(Problem::wrong_at(&at, detail));
-            }
-        };
-        Self::of(at, "/id", items.iter().map(|item| item.get("id"))).map(Some)
-    }
-
-    fn of<'a>(
-        at: String,
-        end: &'static str,
-        ids: impl Iterator<Item = Option<&'a Json>>,
-    ) -> Result<Self, Problem> {
-        let mut seen = HashSet::new();
-        let mut listed = Self { at, end, indices: Vec::new(), ids: Vec::new() };
-        let mut errors = Vec::new();
-        for (index, id) in ids.enumerate() {
-            let id = match id {
-                Some(Json::Text(text)) => parse_id(text),
-                _ => None,
-            };
-            match id {
-                Some(id) if seen.insert(id) => {
-                    listed.indices.push(index);
-                    listed.ids.push(id);
-                }
-                Some(_) => {}
-                None => errors.push(FieldError::new(listed.pointer(index), "must be a UUID")),
-            }
-        }
-        if errors.is_empty() { Ok(listed) } else { Err(Problem::wrong(errors)) }
-    }
-
-    fn pointer(&self, index: usize) -> String {
-        format!("{}/{index}{}", self.at, self.end)
-    }
-
-    /// The JSON Pointer of the id at this index.
-    fn at(&self, number: usize) -> String {
-        self.pointer(self.indices.get(number).copied().unwrap_or(number))
-    }
-}
-
-/// The ids of the body of a relation operation.
-fn related_ids(body: &Json) -> Result<Named, Problem> {
-    let Json::Object(members) = body else {
-        return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
-    };
-    if let Some((name, _)) = members.iter().find(|(name, _)| name != "relatedIds") {
-        return Err(Problem::wrong_at(pointer("", name), "is not a member of this body"));
-    }
-    let array = match body.get("relatedIds") {
-        Some(Json::Array(array)) => array,
-        Some(other) => {
-            let detail = format!("must be an array of UUIDs, not {}", other.word());
-            return Err(Problem::wrong_at("/relatedIds", detail));
-        }
-        None => return Err(Problem::wrong_at("/relatedIds", "is missing")),
-    };
-    if array.len() > MAX_RELATED {
-        let detail = format!("relatedIds takes at most {MAX_RELATED} ids, not {}.", array.len());
-        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
-    }
-    Named::of("/relatedIds".to_owned(), "", array.iter().map(Some))
 }
 
 fn too_many(relation: &Relation) -> Problem {

@@ -42,7 +42,7 @@ const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:
     RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
     SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
     PkceRequired (true), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \
-    RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00), EventRetention (7.00:00:00)";
+    RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, BrandName, BrandLogo, BrandColour, PageLinks, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00), EventRetention (7.00:00:00)";
 
 /// dataType and editorType follow the default's form.
 fn hints(name: &str, default: &str) -> (&'static str, &'static str) {
@@ -52,7 +52,7 @@ fn hints(name: &str, default: &str) -> (&'static str, &'static str) {
             ("Integer", "Number")
         }
         _ if default.contains(':') => ("TimeSpan", "Duration"),
-        _ if ["Recipients", "Origins", "Aaguids"].iter().any(|end| name.ends_with(end)) => {
+        _ if ["Recipients", "Origins", "Aaguids", "Links"].iter().any(|end| name.ends_with(end)) => {
             ("CommaSeparatedString", "Tags")
         }
         _ => ("String", "Text"),

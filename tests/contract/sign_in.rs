@@ -2,6 +2,7 @@
 
 mod administration;
 pub mod administrator;
+mod appearance;
 mod attacks;
 pub mod browser;
 mod code;

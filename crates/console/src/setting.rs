@@ -90,7 +90,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             }
             None => with("text", vec![("value", json!(value)), ("is_wide", json!(false))]),
         },
-        Form::List => {
+        Form::List | Form::Links => {
             let lines: Vec<&str> = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
             with("tags", vec![("value", json!(lines.join("\n")))])
         }
@@ -102,7 +102,9 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             with("choice", vec![("choices", json!(choices)), ("is_wide", json!(false))])
         }
         Form::Json => with("code", vec![("value", json!(value))]),
-        Form::Text => with("text", vec![("value", json!(value)), ("is_wide", json!(value.len() > 60))]),
+        Form::Text | Form::Colour | Form::Address => {
+            with("text", vec![("value", json!(value)), ("is_wide", json!(value.len() > 60))])
+        }
     }
 }
 
@@ -140,7 +142,7 @@ pub fn sent(name: &str, entry: Option<&Entry>, form: &Parameters) -> Option<Stri
                 unit.zip(text.parse::<i64>().ok()).and_then(|((_, unit), number)| number.checked_mul(*unit));
             length.filter(|length| *length >= 0).map_or_else(|| text.to_owned(), clock)
         }
-        Form::List => {
+        Form::List | Form::Links => {
             let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             lines.join(",")
         }

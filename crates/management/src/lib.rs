@@ -1,5 +1,6 @@
 //! The management service, version 2: one folder a resource.
 
+pub mod appearance;
 pub mod application;
 pub mod audit_trail;
 pub mod cert_store;
@@ -87,6 +88,7 @@ static OPERATIONS: &[&[Op]] = &[
     custom_asset::MORE,
     &custom_view::OPERATIONS,
     custom_view::MORE,
+    custom_view::preview::OPERATIONS,
     &ip_address_range::OPERATIONS,
     ip_address_range::LOOK_UPS,
     &user_questionnaire_item::OPERATIONS,

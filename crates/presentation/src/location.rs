@@ -120,13 +120,17 @@ pub fn expand(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>, name: &str) -> Re
     if name.contains('/') {
         return Err("must be a name without a slash".to_owned());
     }
-    let (above, level) = (kind.segment(), apply_to.segment());
     match (apply_to, id) {
-        (ApplyTo::Global, None) => normalise(&format!("/{above}/{level}/{name}")),
         (ApplyTo::Global, Some(_)) => Err("must have no id when it applies globally".to_owned()),
+        (ApplyTo::Global, None) | (_, Some(_)) => normalise(&format!("{}{name}", prefix(kind, apply_to, id))),
         (_, None) => Err(format!("must have the id of what it applies to ({})", apply_to.name())),
-        (_, Some(id)) => normalise(&format!("/{above}/{level}/{id}/{name}")),
     }
+}
+
+/// What the locations begin with that the server assigns to one owner: `/views/tenant/ID/`.
+pub fn prefix(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>) -> String {
+    let (above, level) = (kind.segment(), apply_to.segment());
+    id.map_or_else(|| format!("/{above}/{level}/"), |id| format!("/{above}/{level}/{id}/"))
 }
 
 /// What a normalised location applies to. A location of the caller's own form applies globally.

@@ -1,6 +1,6 @@
 //! The shipped pages, which a customer's own can start from.
 //!
-//! The folder `samples` shows the context of each. All of them take `nonce`, `brand` (`name`, `logo`,
+//! The folder `samples` shows the context of each ([`samples`]). All of them take `nonce`, `brand` (`name`, `logo`,
 //! `colour`), `errors` (`code`, and `field` where the error is a field's), `links` and `languages`
 //! (`name` and `url`, `tag`); pages with a form take `action` and `csrf`.
 
@@ -15,6 +15,8 @@ macro_rules! views {
     ($($name:literal),*) => {
         const NAMES: &[&str] = &[$($name),*];
         const VIEWS: [(&str, &str); NAMES.len()] = templates!($($name),*);
+        const SAMPLES: [(&str, &str); NAMES.len()] =
+            [$(($name, include_str!(concat!("../samples/", $name, ".json")))),*];
     };
 }
 
@@ -51,9 +53,9 @@ pub fn content(name: &str) -> Option<&'static str> {
     find(&VIEWS, name)
 }
 
-/// The source of a view or a part.
-pub(crate) fn source(name: &str) -> Option<&'static str> {
-    content(name).or_else(|| find(&PARTS, name))
+/// The contexts that a view can be tried with, by their names; none for what is no view.
+pub fn samples(name: &str) -> serde_json::Map<String, serde_json::Value> {
+    find(&SAMPLES, name).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 /// All views and parts, each with its source.
@@ -66,30 +68,22 @@ fn find(templates: &[(&str, &'static str)], name: &str) -> Option<&'static str> 
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::{collections::BTreeMap, fs, path::Path};
-
-    use serde_json::Value;
-
-    use super::{PARTS, VIEWS, content, names};
+mod tests {
+    use super::{PARTS, VIEWS, content, names, samples};
     use crate::{
         language::Language,
-        view::{check, render, words},
+        view::{check, shipped_in, words},
     };
-
-    /// The contexts in a view's samples.
-    pub(crate) fn samples(name: &str) -> BTreeMap<String, Value> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
-        serde_json::from_str(&fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap()
-    }
 
     #[test]
     fn all_pages_are_whole() {
         for name in names() {
+            assert!(!samples(name).is_empty(), "{name}");
             assert_eq!(check(content(name).unwrap()), Ok(()), "{name}");
             for (sample, context) in samples(name) {
                 for language in Language::ALL {
-                    let page = render(name, &context, language, &|_| None)
+                    let page = shipped_in(language)
+                        .render(name, &context)
                         .unwrap_or_else(|failure| panic!("{name} {sample}: {failure}"));
                     look_at(&page, language);
                     // a form that goes to an application proves nothing to this server
@@ -139,7 +133,7 @@ pub(crate) mod tests {
     #[test]
     fn inputs_say_what_they_are_for() {
         let has = |name: &str, sample: &str, words: &str| {
-            let page = render(name, &samples(name)[sample], Language::English, &|_| None).unwrap();
+            let page = shipped_in(Language::English).render(name, &samples(name)[sample]).unwrap();
             assert!(page.contains(words), "{words} in {page}");
         };
         has("SignIn", "first", "autocomplete=\"username webauthn\"");

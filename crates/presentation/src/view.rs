@@ -15,7 +15,7 @@ mod tags;
 
 use minijinja::Environment;
 pub use refusal::{Failure, Refusal};
-pub use render::{LONGEST_PAGE, render, render_shipped};
+pub use render::{LONGEST_PAGE, Views, shipped_in};
 
 /// The most bytes of a view.
 pub const LONGEST: usize = 1 << 20;

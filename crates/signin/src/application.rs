@@ -87,8 +87,12 @@ pub struct Application {
     pub scopes: Vec<OwnScope>,
     /// Its own resources.
     pub resources: Vec<String>,
+    /// What administrators say of it to its views.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
     /// The tenants in which it serves.
     pub tenants: Vec<ServingTenant>,
+    /// The security epoch at which it was read.
+    pub epoch: i64,
 }
 
 /// A scope of a client app.
@@ -220,7 +224,7 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
 }
 
 /// Client apps, cached until the security epoch advances.
-pub struct Applications(Cache<Uuid, (Arc<Application>, i64)>);
+pub struct Applications(Cache<Uuid, Arc<Application>>);
 
 impl Default for Applications {
     fn default() -> Self {
@@ -234,16 +238,15 @@ impl Applications {
     /// # Errors
     /// Errors of the store.
     pub async fn find(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
-        if let Some((known, epoch)) = self.0.get(&id)
-            && store.epoch().await? == epoch
+        if let Some(known) = self.0.get(&id)
+            && store.epoch().await? == known.epoch
         {
             return Ok(Some(known));
         }
-        let (found, epoch) =
-            store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
+        let found = store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
         let Some(found) = found.filter(|found| found.enabled) else { return Ok(None) };
         let found = Arc::new(found);
-        self.0.insert(id, (Arc::clone(&found), epoch));
+        self.0.insert(id, Arc::clone(&found));
         Ok(Some(found))
     }
 }

@@ -324,7 +324,8 @@ pub fn confirm_page(circumstances: &Circumstances, kept: &KeptFlow, examined: &E
         "user": names.map(|names| names.detail().unwrap_or(names.shown())),
         "user_code": kept.device.as_ref().map(|device| &device.user_code),
     });
-    Page { view: "DeviceCode", step: DEVICE, status: 200, context }
+    let page = Page::new("DeviceCode", DEVICE, context);
+    page.of(&circumstances.application, circumstances.tenant_of(examined))
 }
 
 /// The page of a device that was turned away.
@@ -344,12 +345,12 @@ pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
     let errors: Vec<_> =
         is_wrong.then(|| json!({ "code": "code_wrong", "field": "user_code" })).into_iter().collect();
     let context = json!({ "step": "enter", "user_code": typed, "errors": errors });
-    Page { view: "DeviceCode", step: DEVICE, status: 200, context }
+    Page::new("DeviceCode", DEVICE, context)
 }
 
 /// The page once it is decided.
 pub fn decided_page(step: &str) -> Page {
-    Page { view: "DeviceCode", step: DEVICE, status: 200, context: json!({ "step": step }) }
+    Page::new("DeviceCode", DEVICE, json!({ "step": step }))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    appearance::Owners,
     application::Application,
     outcome::{Page, PageError},
     provider::{Provider, Visit, context_of_person},
@@ -42,6 +43,9 @@ pub enum SigningOut {
 pub struct SignedOut {
     /// The name of the client app that asked.
     pub application: Option<String>,
+    /// The client app that asked.
+    #[serde(default)]
+    pub client_app: Option<Uuid>,
     /// Where the person goes back to: an address of the client app.
     pub back: Option<String>,
     /// The addresses by which client apps are told in the browser (OpenID Connect Front-Channel Logout 1.0).
@@ -73,7 +77,8 @@ impl SignedOut {
         let context = json!({
             "application": application, "step": "done", "return_url": self.back, "frames": self.frames,
         });
-        Page { view: "Logout", step: SIGNED_OUT, status: 200, context }
+        let owners = Owners { client_app: self.client_app, ..Owners::default() };
+        Page { owners, ..Page::new("Logout", SIGNED_OUT, context) }
     }
 }
 
@@ -141,13 +146,19 @@ impl Provider<'_> {
         if !is_confirmed && !is_silent {
             let about = application.as_ref().map(|one| json!({ "name": one.name }));
             let context = json!({ "application": about, "step": "confirm" });
-            return Ok(SigningOut::Ask(Page { view: "Logout", step: SIGN_OUT, status: 200, context }));
+            let page = Page::new("Logout", SIGN_OUT, context);
+            let page = match &application {
+                Some(application) => page.of(application, issuing),
+                None => page,
+            };
+            return Ok(SigningOut::Ask(page));
         }
         let asked =
             Asked { application: application.as_ref().map(|one| one.id), person: hint.map(|hint| hint.sub) };
         let (frames, is_last) = self.sign_out(visit, asked).await?;
+        let client_app = application.as_ref().map(|one| one.id);
         let application = application.map(|one| one.name.clone());
-        Ok(SigningOut::Done(SignedOut { application, back, frames, is_last }))
+        Ok(SigningOut::Done(SignedOut { application, client_app, back, frames, is_last }))
     }
 
     /// Whether this browser has a session of this person.

@@ -1,6 +1,8 @@
 //! What a browser is answered.
 
-use crate::kept_flow::KeptFlow;
+use uuid::Uuid;
+
+use crate::{appearance::Owners, application::Application, kept_flow::KeptFlow};
 
 /// What a browser is answered.
 pub enum Outcome {
@@ -54,6 +56,24 @@ pub struct Page {
     pub status: u16,
     /// The context, beside what all pages have.
     pub context: serde_json::Value,
+    /// Whose page it is, as far as it is known beside the browser's flow.
+    pub owners: Owners,
+    /// The security epoch, where this request has read it.
+    pub epoch: Option<i64>,
+}
+
+impl Page {
+    /// A page.
+    pub fn new(view: &'static str, step: &'static str, context: serde_json::Value) -> Self {
+        Self { view, step, status: 200, context, owners: Owners::default(), epoch: None }
+    }
+
+    /// The page, as that of a client app in a tenant.
+    #[must_use]
+    pub fn of(self, application: &Application, tenant: Option<Uuid>) -> Self {
+        let owners = Owners { tenant, client_app: Some(application.id), subscription: None };
+        Self { owners, epoch: Some(application.epoch), ..self }
+    }
 }
 
 /// An error that is told on a page.

@@ -123,8 +123,10 @@ pub fn page_for(
         Value::Object(members) => members,
         _ => Map::new(),
     };
-    let about =
-        json!({ "name": application.name, "url": application.client_uri, "logo": application.logo_uri });
+    let about = json!({
+        "name": application.name, "url": application.client_uri, "logo": application.logo_uri,
+        "metadata": application.metadata,
+    });
     members.insert("application".to_owned(), about);
     if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
         members.insert("errors".to_owned(), mistake.told());
@@ -134,7 +136,8 @@ pub fn page_for(
         members.insert("reset_url".to_owned(), json!(url));
     }
     members.extend(added);
-    Page { view, step, status: 200, context: Value::Object(members) }
+    let tenant = circumstances.tenant_of(examined);
+    Page::new(view, step, Value::Object(members)).of(application, tenant)
 }
 
 fn action_page(

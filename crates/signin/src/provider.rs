@@ -122,6 +122,16 @@ impl Circumstances {
         }
     }
 
+    /// The tenant in which somebody signs in, once it is known.
+    pub(crate) fn tenant_of(&self, examined: &Examined) -> Option<Uuid> {
+        match examined.due.step() {
+            Step::Account { tenant, .. } => Some(*tenant),
+            Step::FirstFactor(due) => Some(due.tenant),
+            Step::Done(signed_in) => Some(signed_in.tenant),
+            _ => examined.due.identified().map(|identified| identified.tenant).or(self.issuing),
+        }
+    }
+
     /// The stores that are offered to prove a first factor in.
     pub fn offered(&self, examined: &Examined) -> Vec<&OfferedStore> {
         let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };

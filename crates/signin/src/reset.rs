@@ -223,7 +223,7 @@ fn gone_is_none<T>(found: Result<Option<T>, Problem>) -> Result<Option<T>, Probl
 
 /// A page of a forgotten password.
 pub fn reset_page(context: serde_json::Value) -> Page {
-    Page { view: "PasswordReset", step: RESET, status: 200, context }
+    Page::new("PasswordReset", RESET, context)
 }
 
 /// The address of the page where a password is forgotten; `None` where none of the offered stores' can be reset.

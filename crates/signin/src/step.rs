@@ -81,10 +81,7 @@ impl Provider<'_> {
         if let (Some(address), CONTINUE) = (kept.answer.clone(), page) {
             let name = self.application_of(&kept).await?.map(|application| application.name.clone());
             let context = json!({ "application": { "name": name }, "continue_url": address });
-            return Ok(Outcome::Page(
-                kept.into(),
-                Page { view: "Continue", step: CONTINUE, status: 200, context },
-            ));
+            return Ok(Outcome::Page(kept.into(), Page::new("Continue", CONTINUE, context)));
         }
         if let Some(step) = kept.device.as_ref().and_then(|device| device.decided.clone()) {
             return Ok(Outcome::Page(kept.into(), device::decided_page(&step)));

@@ -10,7 +10,7 @@ use chancery_auth::{Rights, TokenService};
 use chancery_fetch::{Networks, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
+use chancery_signin::{Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
 use chancery_store::{Class, Error, Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -90,6 +90,8 @@ pub struct App {
     pub rights: Rights,
     /// The client apps that people sign in to.
     pub(crate) applications: Applications,
+    /// How pages look to whom.
+    pub(crate) appearances: Appearances,
     pub(crate) sign_in_counts: Counts,
     /// What operations share.
     pub context: Arc<AppContext>,
@@ -208,6 +210,7 @@ impl App {
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
             applications: Applications::default(),
+            appearances: Appearances::default(),
             sign_in_counts: Counts::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),

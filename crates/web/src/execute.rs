@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use chancery_record::Timestamp;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Reply,
     Request, Shape, Steps, finish, read_later, run,
@@ -399,6 +399,21 @@ impl Running<'_> {
         Ok(Sent::Streaming(response))
     }
 
+    /// Reads what a change is answered with. The change itself can have made the rights stale.
+    async fn read_later(&self, key: Value, mut rights: Rights) -> Result<Sent, Problem> {
+        for _ in 0..STALE {
+            let key = key.clone();
+            let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
+            match self.attempt("ReadLater", Mode::Long, &rights, None, read).await {
+                Err(problem) if problem.cause == Some(Error::Stale) => {
+                    rights = self.authorized.renew_rights(&rights).await?;
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Retry.into())
+    }
+
     async fn answer(
         &self,
         mut answer: Answer,
@@ -406,8 +421,7 @@ impl Running<'_> {
         rights: &Rights,
     ) -> Result<Response<AnswerBody>, Problem> {
         if let Some(key) = answer.read_later.take() {
-            let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
-            match self.attempt("ReadLater", Mode::Long, rights, None, read).await {
+            match self.read_later(key, rights.clone()).await {
                 Ok(Sent::Streaming(response)) => return Ok(response),
                 Ok(Sent::Whole((found, read))) => {
                     body = read;

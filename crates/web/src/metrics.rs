@@ -158,6 +158,7 @@ pub struct Metrics {
     sign_ins: Family<Proved, Counter>,
     flows: Family<Posted, Counter>,
     refresh_reuse: Counter<u64, AtomicU64>,
+    views_failed: Counter<u64, AtomicU64>,
     codes_sent: Family<Sent, Counter<u64, AtomicU64>>,
     tokens: Family<Asked, Counter>,
     /// The metrics that slices declared.
@@ -218,6 +219,7 @@ impl Metrics {
             sign_ins: Family::default(),
             flows: Family::default(),
             refresh_reuse: Counter::default(),
+            views_failed: Counter::default(),
             codes_sent: Family::default(),
             tokens: Family::default(),
             log_bytes: Gauge::default(),
@@ -247,6 +249,8 @@ impl Metrics {
         self.registry.register("flows", about, self.flows.clone());
         let about = "Refresh tokens that were shown after they had been replaced: stolen ones, perhaps";
         self.registry.register("refresh_reuse", about, self.refresh_reuse.clone());
+        let about = "Custom views that failed, in whose place the shipped ones were shown";
+        self.registry.register("views_failed", about, self.views_failed.clone());
         let about = "One-time codes handed to a mail server's queue or to an SMS gateway";
         self.registry.register("codes_sent", about, self.codes_sent.clone());
         let about = "Requests for tokens, by whether they were granted, or why not";
@@ -304,6 +308,11 @@ impl Metrics {
     /// Records where a post from a page of a sign-in led.
     pub fn note_flow(&self, step: &'static str, outcome: &'static str) {
         self.flows.get_or_create(&Posted { step, outcome }).inc();
+    }
+
+    /// Records that a custom view failed.
+    pub fn note_failed_view(&self) {
+        self.views_failed.inc();
     }
 
     /// Records what came of a request for tokens: granted, or an error of OAuth 2.0.

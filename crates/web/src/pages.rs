@@ -1,5 +1,6 @@
 //! The pages and the browser's endpoints of the OpenID provider: cookies, forms, languages, headers.
 
+mod content;
 mod cookies;
 mod post;
 mod render;
@@ -16,6 +17,7 @@ use chancery_signin::{
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
+pub use content::content;
 pub use cookies::Cookies;
 
 use self::{
@@ -129,19 +131,19 @@ pub async fn answer(
     let kept = kept.filter(is_own);
     let browser = Browser { app, parts, cookies, visit, query, languages: languages(parts), kept };
     if raw.len() > LONGEST_QUERY {
-        return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")));
+        return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")).await);
     }
     if browser.visit.session.is_none()
         && let Err(problem) = app.page_limiter.admit_address(address_of(parts), now)
     {
-        return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))));
+        return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))).await);
     }
     match (route, form) {
         (SystemRoute::Authorize, _) => browser.authorize().await,
         (SystemRoute::EndSession, form) => browser.end_session(form).await,
         (SystemRoute::Device, form) => browser.device(form).await,
         (SystemRoute::PasswordReset, form) => browser.reset(form).await,
-        (_, None) if step == SIGNED_OUT => Ok(browser.signed_out()),
+        (_, None) if step == SIGNED_OUT => Ok(browser.signed_out().await),
         (_, None) => browser.show(step).await,
         (_, Some(form)) => Box::pin(browser.post(step, form)).await,
     }
@@ -238,7 +240,9 @@ impl Browser<'_> {
     }
 
     async fn show(mut self, step: &str) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
+        let Some(kept) = self.flow_under_way() else {
+            return Ok(error_page(&self, PageError::NO_FLOW).await);
+        };
         if let (Some(address), CONTINUE, Some(_)) = (&kept.answer, step, self.parameter("go")) {
             self.end_flow();
             let mut response = see_other(address);
@@ -250,10 +254,12 @@ impl Browser<'_> {
     }
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
+        let Some(kept) = self.flow_under_way() else {
+            return Ok(error_page(&self, PageError::NO_FLOW).await);
+        };
         let expected = kept.csrf(&self.app.context.master, &self.visit.browser, step);
         if !self.is_ours(&Form(&form), expected) {
-            return Ok(error_page(&self, PageError::FOREIGN_FORM));
+            return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
         let outcome = self.do_step(step, kept, Form(&form)).await?;
         self.app.metrics.note_flow(post::known(step), post::led_to(&outcome));
@@ -292,15 +298,15 @@ impl Browser<'_> {
             ..Shown::of_page()
         };
         if form.is_none() {
-            return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE));
+            return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE).await);
         }
         if !self.is_ours(&shown, csrf.clone()) {
-            return Ok(error_page(&self, PageError::FOREIGN_FORM));
+            return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
         let (address, now) = (address_of(self.parts), self.visit.now);
         let attempt = match self.app.sign_in_limiter.admit(address, (DEVICE, true), now).await {
             Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
         };
         let Some(outcome) = self.provider().begin_device(&self.visit, &typed).await? else {
             attempt.was_wrong(now);
@@ -323,16 +329,17 @@ impl Browser<'_> {
         let is_confirmed = self.is_ours(&shown, expected.clone());
         if is_confirmed && shown.field("decision") == Some("deny") {
             let context = serde_json::json!({ "step": "stayed" });
-            let stayed = Page { view: "Logout", step: SIGN_OUT, status: 200, context };
-            return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT));
+            let stayed = Page::new("Logout", SIGN_OUT, context);
+            return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT).await);
         }
         match self.provider().end_session(&self.visit, &self.query, is_confirmed).await? {
             SigningOut::Ask(asked) => {
                 let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
-                Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT))
+                Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT)
+                    .await)
             }
             SigningOut::Done(done) => self.leave_signed_out(&done, is_post),
-            SigningOut::Error(error) => Ok(error_page(&self, error)),
+            SigningOut::Error(error) => Ok(error_page(&self, error).await),
         }
     }
 
@@ -358,14 +365,14 @@ impl Browser<'_> {
     }
 
     /// The page of who is signed out.
-    fn signed_out(self) -> Response<AnswerBody> {
+    async fn signed_out(self) -> Response<AnswerBody> {
         let sealed = self.parameter("done").unwrap_or_default();
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
-            return error_page(&self, PageError::NO_FLOW);
+            return error_page(&self, PageError::NO_FLOW).await;
         };
         let refresh = done.back.clone().filter(|_| done.frames.is_empty());
         let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };
-        page(&self, shown, SIGN_OUT)
+        page(&self, shown, SIGN_OUT).await
     }
 
     async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
@@ -395,7 +402,7 @@ impl Browser<'_> {
                 let leads_on = step == CONTINUE && kept.answer.is_some();
                 let refresh = leads_on.then(|| format!("{action}&go=1"));
                 let shown = self.with_addresses(&kept, with_link(shown, refresh.as_deref()));
-                page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step)
+                page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step).await
             }
             Outcome::Post { action, fields, session } => {
                 self.set_session(session);
@@ -404,10 +411,10 @@ impl Browser<'_> {
                     .map(|(name, value)| serde_json::json!({ "name": name, "value": value }))
                     .collect();
                 let context = serde_json::json!({ "fields": fields });
-                let shown = Page { view: "Continue", step: CONTINUE, status: 200, context };
-                page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post")
+                let shown = Page::new("Continue", CONTINUE, context);
+                page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post").await
             }
-            Outcome::Error(error) => error_page(&self, error),
+            Outcome::Error(error) => error_page(&self, error).await,
         })
     }
 

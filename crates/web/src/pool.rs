@@ -106,7 +106,7 @@ impl Pool {
 
 /// Whether callers take turns: where one call can cause seconds of work.
 const fn takes_turns(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image)
+    matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image | Purpose::Page)
 }
 
 #[cfg(test)]

@@ -62,6 +62,8 @@ pub enum SystemRoute {
     PasswordReset,
     /// A page of a sign-in.
     SignInPage,
+    /// A file that pages show.
+    Content,
     /// The first page of the console.
     Console,
     /// Any other page of the console.
@@ -91,7 +93,7 @@ pub enum IssuerKind {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -109,6 +111,7 @@ impl SystemRoute {
         Self::Device,
         Self::PasswordReset,
         Self::SignInPage,
+        Self::Content,
         Self::Console,
         Self::ConsolePage,
         Self::Scim,
@@ -139,6 +142,7 @@ impl SystemRoute {
             Self::Device => "/device",
             Self::PasswordReset => RESET_PATH,
             Self::SignInPage => "/signin/{step}",
+            Self::Content => "/content/{*location}",
             Self::Console => "/console",
             Self::ConsolePage => "/console/{*page}",
             Self::Scim => "/api/scim/v2/{idpInstance}",
@@ -252,6 +256,7 @@ impl SystemRoute {
                 let shown = pages::answer(app, self, (&issuer, step), parts, body, now);
                 return Box::pin(shown).await;
             }
+            Self::Content => return pages::content(app, parts, parameter, now).await,
             Self::UserInfo => {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
@@ -301,6 +306,7 @@ impl SystemRoute {
                 | Self::Device
                 | Self::PasswordReset
                 | Self::EventSchema
+                | Self::Content
                 | Self::SignInPage
                 | Self::Console
                 | Self::ConsolePage

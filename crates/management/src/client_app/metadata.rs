@@ -27,10 +27,8 @@ record! {
 pub static CLIENT_APP_METADATA: Shape =
     Shape::of::<ClientAppMetadata>("ClientAppMetadata", "client_app_metadata", Reach::All)
         .owned(&CLIENT_APP, "client_app_rid")
-        .unique(&[Unique::new(
-            "client_app_metadata__client_app_rid__key",
-            &[ClientAppMetadata::KEY.field()],
-        )]);
+        .unique(&[Unique::new("client_app_metadata__client_app_rid__key", &[ClientAppMetadata::KEY.field()])])
+        .bumps_epoch();
 
 const ALL: &str = "/ClientApp/{clientAppId}/ClientAppMetadata";
 const ONE: &str = "/ClientApp/{clientAppId}/ClientAppMetadata/{key}";

@@ -63,6 +63,7 @@ pub static CUSTOM_ASSET: Shape = Shape::of::<CustomAsset>(
 )
 .unique(&[Unique::new("custom_asset__location", &[CustomAsset::LOCATION.field()])])
 .validate_rows(check)
+.bumps_epoch()
 .large();
 
 const LOCATED: LocationFields<CustomAsset> = LocationFields {

@@ -1,5 +1,9 @@
 //! Custom views: templates of the pages that people see.
 
+mod room;
+
+pub mod preview;
+
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
 use chancery_resource::{
@@ -42,6 +46,7 @@ pub static CUSTOM_VIEW: Shape = Shape::of::<CustomView>(
 )
 .unique(&[Unique::new("custom_view__location", &[CustomView::LOCATION.field()])])
 .validate_rows(check)
+.bumps_epoch()
 .large();
 
 const LOCATED: LocationFields<CustomView> = LocationFields {
@@ -59,6 +64,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
             violations.push(wrong(index, CustomView::CONTENT, detail));
         }
     }
+    violations.extend(room::check(tx, rows)?);
     Ok(violations)
 }
 

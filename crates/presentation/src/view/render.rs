@@ -23,56 +23,72 @@ const FUEL: u64 = 50_000;
 /// How deep views may include each other, in MiniJinja's measure: ten for each include.
 const DEPTH: usize = 200;
 
-/// The most views of one page.
-const MOST_VIEWS: usize = 20;
-
-/// Renders a view to a page. `own` returns the customer's source of a view by its name; where it
-/// returns `None`, the shipped source is used. It is called for the view and for those that the view
-/// names in quotes after `extends` or `include`.
-///
-/// The context is an object; null in it is the same as absent. `text` and `language` are added.
-///
-/// # Errors
-/// Which view fails, where and why.
-pub fn render(
-    name: &str,
-    context: &Value,
-    language: Language,
-    own: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, Failure> {
-    let sources = collect(name, own)?;
-    let mut environment = environment(language);
-    let failed = |error: &Error| failure(name, error, &sources);
-    for (name, source) in &sources {
-        environment.add_template(name, source).map_err(|error| failed(&error))?;
-    }
-    fill(&environment, name, context).map_err(|error| failed(&error))
+/// The shipped views and, before them, those of a customer: parsed once, for one language.
+pub struct Views {
+    environment: Environment<'static>,
+    sources: BTreeMap<String, Cow<'static, str>>,
 }
 
-/// Renders a shipped view, which is parsed once.
-///
-/// # Errors
-/// Which view fails, where and why.
-pub fn render_shipped(name: &str, context: &Value, language: Language) -> Result<String, Failure> {
-    let environment = match language {
+impl Views {
+    /// The shipped views, with the given ones in the place of those that have their names. One that may not be stored is
+    /// left out, and told beside.
+    pub fn new(language: Language, own: impl IntoIterator<Item = (String, String)>) -> (Self, Vec<Failure>) {
+        let mut views = Self { environment: environment(language), sources: BTreeMap::new() };
+        for (name, source) in shipped::sources() {
+            // one that cannot be parsed is missing: tests render them all
+            let _ = views.add(name.to_owned(), source.into());
+        }
+        let failures = own.into_iter().filter_map(|(name, source)| views.add(name, source.into()).err());
+        let failures = failures.collect();
+        (views, failures)
+    }
+
+    fn add(&mut self, name: String, source: Cow<'static, str>) -> Result<(), Failure> {
+        let refused = |refusal| Failure { view: name.clone(), refusal };
+        rules::check(&source).map_err(refused)?;
+        let parsed = self.environment.add_template_owned(name.clone(), source.clone());
+        parsed.map_err(|error| refused(Refusal::of(&error, &source)))?;
+        self.sources.insert(name, source);
+        Ok(())
+    }
+
+    /// Renders a view to a page. The context is an object; null in it is the same as absent. `text` and `language` are
+    /// added.
+    ///
+    /// # Errors
+    /// Which view fails, where and why.
+    pub fn render(&self, name: &str, context: &Value) -> Result<String, Failure> {
+        self.fill(name, context).map_err(|error| self.failure(name, &error))
+    }
+
+    fn fill(&self, name: &str, context: &Value) -> Result<String, Error> {
+        let mut page = Page(Vec::new());
+        self.environment.get_template(name)?.render_captured_to(data(context), &mut page)?;
+        String::from_utf8(page.0).map_err(|_| Error::new(ErrorKind::WriteFailure, "the page is no text"))
+    }
+
+    /// The failure by its innermost cause: of an error in an included view, MiniJinja's outermost is the include.
+    fn failure(&self, name: &str, error: &Error) -> Failure {
+        let mut innermost = error;
+        while let Some(inner) = innermost.source().and_then(|inner| inner.downcast_ref::<Error>()) {
+            innermost = inner;
+        }
+        let view = innermost.name().unwrap_or(name);
+        let source = self.sources.get(view).map_or("", AsRef::as_ref);
+        Failure { view: view.to_owned(), refusal: Refusal::of(innermost, source) }
+    }
+}
+
+/// The shipped views, parsed once.
+pub fn shipped_in(language: Language) -> &'static Views {
+    match language {
         Language::English => &ENGLISH,
         Language::German => &GERMAN,
-    };
-    let failed = |error: &Error| failure(name, error, &collect(name, &|_| None).unwrap_or_default());
-    fill(environment, name, context).map_err(|error| failed(&error))
-}
-
-static ENGLISH: LazyLock<Environment<'static>> = LazyLock::new(|| shipped_in(Language::English));
-static GERMAN: LazyLock<Environment<'static>> = LazyLock::new(|| shipped_in(Language::German));
-
-/// The shipped views. One that cannot be parsed is missing: tests render them all.
-fn shipped_in(language: Language) -> Environment<'static> {
-    let mut environment = environment(language);
-    for (name, source) in shipped::sources() {
-        let _ = environment.add_template(name, source);
     }
-    environment
 }
+
+static ENGLISH: LazyLock<Views> = LazyLock::new(|| Views::new(Language::English, []).0);
+static GERMAN: LazyLock<Views> = LazyLock::new(|| Views::new(Language::German, []).0);
 
 fn environment<'a>(language: Language) -> Environment<'a> {
     let mut environment = Environment::empty();
@@ -85,48 +101,6 @@ fn environment<'a>(language: Language) -> Environment<'a> {
     environment.add_global("language", language.tag());
     filters::add_to(&mut environment);
     environment
-}
-
-fn fill(environment: &Environment<'_>, name: &str, context: &Value) -> Result<String, Error> {
-    let mut page = Page(Vec::new());
-    environment.get_template(name)?.render_captured_to(data(context), &mut page)?;
-    String::from_utf8(page.0).map_err(|_| Error::new(ErrorKind::WriteFailure, "the page is no text"))
-}
-
-type Sources = BTreeMap<String, Cow<'static, str>>;
-
-/// The sources of a view and of all that it names, directly or through others.
-fn collect(name: &str, own: &dyn Fn(&str) -> Option<String>) -> Result<Sources, Failure> {
-    let mut sources = Sources::new();
-    let mut wanted = vec![name.to_owned()];
-    while let Some(name) = wanted.pop() {
-        if sources.contains_key(&name) {
-            continue;
-        }
-        let found = own(&name).map(Cow::Owned).or_else(|| shipped::source(&name).map(Cow::Borrowed));
-        // a view may be missing on purpose (`ignore missing`); if not, MiniJinja reports it
-        let Some(source) = found else { continue };
-        let refused = |refusal| Failure { view: name.clone(), refusal };
-        if sources.len() == MOST_VIEWS {
-            let detail = format!("a page is made of at most {MOST_VIEWS} views");
-            return Err(refused(Refusal::at(0, &source, detail)));
-        }
-        rules::check(&source).map_err(refused)?;
-        wanted.extend(rules::names(&source).map_err(refused)?.into_iter().map(str::to_owned));
-        sources.insert(name, source);
-    }
-    Ok(sources)
-}
-
-/// The failure by its innermost cause: of an error in an included view, MiniJinja's outermost is the include.
-fn failure(name: &str, error: &Error, sources: &Sources) -> Failure {
-    let mut innermost = error;
-    while let Some(inner) = innermost.source().and_then(|inner| inner.downcast_ref::<Error>()) {
-        innermost = inner;
-    }
-    let view = innermost.name().unwrap_or(name);
-    let source = sources.get(view).map_or("", AsRef::as_ref);
-    Failure { view: view.to_owned(), refusal: Refusal::of(innermost, source) }
 }
 
 /// The context with the members that every page reads.

@@ -44,20 +44,6 @@ pub(super) fn check(source: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The quoted names of all views that a view includes or extends.
-pub(super) fn names(source: &str) -> Result<Vec<&str>, Refusal> {
-    let mut names = Vec::new();
-    for tag in tags(source)? {
-        if matches!(tag.first_word(), Some("include" | "extends")) {
-            names.extend(tag.tokens.iter().filter_map(|(_, token)| match token {
-                Token::Text(text) => Some(*text),
-                _ => None,
-            }));
-        }
-    }
-    Ok(names)
-}
-
 impl<'a> Tag<'a> {
     /// The first word of a `{% .. %}`.
     pub(super) fn first_word(&self) -> Option<&'a str> {

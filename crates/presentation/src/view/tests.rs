@@ -3,12 +3,17 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{LONGEST, LONGEST_PAGE, Refusal, check, render};
+use super::{Failure, LONGEST, LONGEST_PAGE, Refusal, Views, check, shipped_in};
 use crate::{language::Language, shipped};
 
-fn page(source: &str, context: &Value) -> Result<String, super::Failure> {
-    let own = |name: &str| (name == "Own").then(|| source.to_owned());
-    render("Own", context, Language::English, &own)
+/// The views with one of a customer's.
+fn with_own(name: &str, source: &str, language: Language) -> Result<Views, Failure> {
+    let (views, failures) = Views::new(language, [(name.to_owned(), source.to_owned())]);
+    failures.into_iter().next().map_or(Ok(views), Err)
+}
+
+fn page(source: &str, context: &Value) -> Result<String, Failure> {
+    with_own("Own", source, Language::English)?.render("Own", context)
 }
 
 fn refusal(source: &str) -> Refusal {
@@ -184,9 +189,8 @@ fn what_comes_from_outside_is_escaped() {
     }
     assert!(page("{{ m }}", &context).is_err());
     for name in shipped::names() {
-        let own = |_: &str| None;
         let context = hostile(name, odd);
-        if let Ok(page) = render(name, &context, Language::German, &own) {
+        if let Ok(page) = shipped_in(Language::German).render(name, &context) {
             let others = page.replace("<script src=\"/signin/passkey.js\" defer></script>", "");
             assert!(!others.contains("<script") && !page.contains("javascript:"), "{name}: {page}");
         }
@@ -212,38 +216,44 @@ fn hostile(name: &str, odd: &str) -> Value {
             _ => {}
         }
     }
-    let samples = shipped::tests::samples(name);
-    let mut context = samples.into_values().next().unwrap();
+    let mut context = shipped::samples(name).into_iter().next().unwrap().1;
     replace(&mut context, odd);
     context
 }
 
 #[test]
 fn a_colour_cannot_leave_its_style() {
-    let mut context = shipped::tests::samples("SignIn")["branded"].clone();
+    let mut context = shipped::samples("SignIn")["branded"].clone();
     context["brand"]["colour"] = "red;}</style><script>".into();
-    assert!(render("SignIn", &context, Language::English, &|_| None).is_err());
+    assert!(shipped_in(Language::English).render("SignIn", &context).is_err());
 }
 
 #[test]
 fn a_customers_layout_replaces_the_shipped_one() {
-    let own = |name: &str| {
-        (name == "Layout").then(|| "<html lang={{ language }}>{% block main %}{% endblock %}".to_owned())
-    };
-    let context = &shipped::tests::samples("SignIn")["first"];
-    let page = render("SignIn", context, Language::German, &own).unwrap();
+    let own = "<html lang={{ language }}>{% block main %}{% endblock %}";
+    let views = with_own("Layout", own, Language::German).unwrap();
+    let context = &shipped::samples("SignIn")["first"];
+    let page = views.render("SignIn", context).unwrap();
     assert!(page.starts_with("<html lang=de>") && page.contains("name=\"password\""));
-    let broken = |name: &str| (name == "Layout").then(|| "\n{{ nothing.there }}".to_owned());
-    let failure = render("SignIn", context, Language::German, &broken).unwrap_err();
+    let broken = with_own("Layout", "\n{{ nothing.there }}", Language::German).unwrap();
+    let failure = broken.render("SignIn", context).unwrap_err();
     assert_eq!((failure.view.as_str(), failure.refusal.line), ("Layout", 2), "{failure}");
-    assert!(render("Nowhere", context, Language::German, &own).is_err());
-    assert!(page_of_many().is_err());
+    assert!(views.render("Nowhere", context).is_err());
 }
 
-/// Each view includes the next.
-fn page_of_many() -> Result<String, super::Failure> {
-    let own = |name: &str| Some(format!("{{% include '{name}x' %}}"));
-    render("a", &json!({}), Language::English, &own)
+#[test]
+fn views_that_include_each_other_without_end_are_refused() {
+    let views = with_own("a", "{% include 'a' %}", Language::English).unwrap();
+    assert!(views.render("a", &json!({})).is_err());
+}
+
+#[test]
+fn a_view_that_may_not_be_stored_leaves_the_shipped_one() {
+    let (views, failures) =
+        Views::new(Language::English, [("SignIn".to_owned(), "{% macro m() %}".to_owned())]);
+    assert_eq!(failures.iter().map(|failure| failure.view.as_str()).collect::<Vec<_>>(), ["SignIn"]);
+    let context = &shipped::samples("SignIn")["first"];
+    assert!(views.render("SignIn", context).unwrap().contains("name=\"password\""));
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub enum Purpose {
     Pattern,
     /// Decoding images.
     Image,
+    /// Parsing and filling views.
+    Page,
     /// Waiting for other servers.
     Elsewhere,
     /// Waiting for an event.
@@ -51,12 +53,13 @@ pub enum Purpose {
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Password,
         Self::Passkey,
         Self::Certificate,
         Self::Pattern,
         Self::Image,
+        Self::Page,
         Self::Elsewhere,
         Self::Event,
     ];
@@ -69,6 +72,7 @@ impl Purpose {
             Self::Certificate => "certificate",
             Self::Pattern => "pattern",
             Self::Image => "image",
+            Self::Page => "page",
             Self::Elsewhere => "elsewhere",
             Self::Event => "event",
         }

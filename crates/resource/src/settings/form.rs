@@ -19,7 +19,16 @@ pub enum Form {
     Text,
     /// A JSON object.
     Json,
+    /// A colour, `#rgb` or `#rrggbb`.
+    Colour,
+    /// An https address, or a path at this server.
+    Address,
+    /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
+    Links,
 }
+
+/// The most links of an option.
+pub const MOST_LINKS: usize = 10;
 
 impl Form {
     /// The option's `dataType` and `editorType`, hints for editors.
@@ -29,7 +38,8 @@ impl Form {
             Self::Number(..) => ("Integer", "Number"),
             Self::Span(..) => ("TimeSpan", "Duration"),
             Self::List => ("CommaSeparatedString", "Tags"),
-            Self::Choice(_) | Self::Text | Self::Json => ("String", "Text"),
+            Self::Links => ("CommaSeparatedString", "Tags"),
+            Self::Choice(_) | Self::Text | Self::Json | Self::Colour | Self::Address => ("String", "Text"),
         }
     }
 
@@ -42,9 +52,37 @@ impl Form {
             Self::Span(min, max) => span(text).is_some_and(|value| (min..=max).contains(&value)),
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Self::Json => serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok(),
+            Self::Colour => is_colour(text),
+            Self::Address => is_address(text),
+            Self::Links => links(text).is_some(),
             Self::List | Self::Text => true,
         }
     }
+}
+
+fn is_colour(text: &str) -> bool {
+    let digits = text.strip_prefix('#').unwrap_or_default();
+    matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_address(text: &str) -> bool {
+    let is_path = text.starts_with('/') && !text.starts_with("//");
+    let host = text.strip_prefix("https://").unwrap_or_default();
+    let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || "\\\"'<>".contains(letter);
+    (is_path || !host.is_empty()) && text.len() <= 2048 && !text.contains(is_odd)
+}
+
+/// Names of links with their addresses: `Privacy https://example.com/privacy, Imprint /imprint`.
+pub fn links(text: &str) -> Option<Vec<(&str, &str)>> {
+    let listed = text.split(',').map(str::trim).filter(|link| !link.is_empty());
+    let links: Option<Vec<_>> = listed
+        .map(|link| {
+            let (name, address) = link.rsplit_once(char::is_whitespace)?;
+            let name = name.trim_end();
+            (!name.is_empty() && name.len() <= 200 && is_address(address)).then_some((name, address))
+        })
+        .collect();
+    links.filter(|links| links.len() <= MOST_LINKS)
 }
 
 /// A truth value, in any case.
@@ -95,7 +133,7 @@ fn digits(text: &str, max: i64) -> Option<i64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Form, flag, span};
+    use super::{Form, flag, links, span};
 
     #[test]
     fn lengths_of_time() {
@@ -126,10 +164,41 @@ mod tests {
         assert!(Form::Choice(&["none"]).fits("None") && !Form::Choice(&["none"]).fits("some"));
     }
 
+    #[test]
+    fn colours_addresses_and_links() {
+        for good in ["#fff", "#22406B"] {
+            assert!(Form::Colour.fits(good), "{good}");
+        }
+        for bad in ["fff", "#ffff", "#ggg", "red", "#fff;"] {
+            assert!(!Form::Colour.fits(bad), "{bad}");
+        }
+        for good in ["https://example.com/logo.svg", "/assets/global/logo.png"] {
+            assert!(Form::Address.fits(good), "{good}");
+        }
+        for bad in [
+            "http://example.com/x",
+            "//example.com",
+            "javascript:alert(1)",
+            "https://",
+            "/a b",
+            "https://a/\"x",
+        ] {
+            assert!(!Form::Address.fits(bad), "{bad}");
+        }
+        let text = "Privacy notice https://example.com/p, Imprint /imprint,";
+        assert_eq!(
+            links(text),
+            Some(vec![("Privacy notice", "https://example.com/p"), ("Imprint", "/imprint")])
+        );
+        for bad in ["https://example.com/p", "Privacy http://example.com", "a /x,".repeat(11).as_str()] {
+            assert!(!Form::Links.fits(bad), "{bad}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_breaks_it(text in ".{0,40}") {
-            let _ = span(&text);
+            let _ = (span(&text), links(&text));
         }
 
         #[test]

@@ -8,5 +8,5 @@ mod form;
 mod options;
 
 pub use catalogue::{CATALOGUE, Entry, Owner};
-pub use form::{Form, flag, span};
+pub use form::{Form, flag, links, span};
 pub use options::Options;

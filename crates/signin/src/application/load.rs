@@ -22,6 +22,8 @@ const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri W
 const SCOPES: &str =
     "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
 const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
+const METADATA: &str = "SELECT m.key, m.value FROM client_app a JOIN client_app_metadata m ON m.client_app_rid = a.rid \
+    WHERE a.id = ?1";
 const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
@@ -61,11 +63,11 @@ const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
 
 type Values = HashMap<Uuid, HashMap<String, String>>;
 
-/// The client app of this id, whether it is enabled or not, and the epoch of what was read.
+/// The client app of this id, whether it is enabled or not.
 ///
 /// # Errors
 /// Errors of the store.
-pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> {
+pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     let key = [Value::Id(id)];
     // the epoch is read first, so that what follows is no older
     let texts = [
@@ -78,6 +80,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Err
         RESOURCES,
         FACTORS,
         FACTORS_OF_STORES,
+        METADATA,
         OPTIONS,
         STORE_OPTIONS,
         FACTOR_OPTIONS,
@@ -115,6 +118,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Err
                 let stores = found.tenants.iter_mut().flat_map(|tenant| &mut tenant.stores);
                 stores.filter(|one| one.id == store).for_each(|one| one.factors.push(factor));
             }
+            (9, Some(found)) => drop(found.metadata.insert(row.text(0)?.to_owned(), row.text(1)?.into())),
             (_, Some(_)) => {
                 let own = values.entry(row.id(0)?).or_default();
                 own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
@@ -124,8 +128,9 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Err
     })?;
     if let Some(found) = &mut found {
         set_options(found, &values);
+        found.epoch = epoch;
     }
-    Ok((found, epoch))
+    Ok(found)
 }
 
 fn unset(owner: Owner) -> Arc<Options> {
@@ -183,7 +188,9 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         logout_uris: Vec::new(),
         scopes: Vec::new(),
         resources: Vec::new(),
+        metadata: serde_json::Map::new(),
         tenants: Vec::new(),
+        epoch: 0,
     })
 }
 

@@ -1,14 +1,20 @@
 //! Pages as answers: filled, in the browser's language, with the headers that keep others out.
 
-use chancery_presentation::{language::Language, view};
+use std::sync::Arc;
+
+use chancery_presentation::{
+    language::Language,
+    view::{self, Failure},
+};
 use chancery_resource::random;
-use chancery_signin::{KeptFlow, Page, PageError};
+use chancery_signin::{Appearance, KeptFlow, Owners, Page, PageError};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
 use super::{Browser, PASSKEY_SCRIPT, cookies, origin_of, written};
 use crate::{
     answer::{AnswerBody, respond},
+    app::App,
     trace::TraceId,
 };
 
@@ -29,13 +35,14 @@ pub struct Shown {
 impl Shown {
     /// A page without a form.
     pub fn of_page() -> Self {
-        let page = Page { view: "", step: "", status: 200, context: Value::Null };
+        let page = Page::new("", "", Value::Null);
         Self { page, action: String::new(), csrf: String::new(), refresh: None, frames: Vec::new() }
     }
 }
 
 /// Answers with a page.
-pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerBody> {
+pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerBody> {
+    let appearance = appearance_of(browser, &shown.page).await;
     let Shown { page, action, csrf, refresh, frames } = shown;
     let nonce = cookies::value(&random::<16>());
     let language = language(browser);
@@ -49,7 +56,10 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     if browser.parts.method == http::Method::GET {
         context.insert("languages".to_owned(), languages(browser));
     }
-    let rendered = view::render_shipped(page.view, &Value::Object(context), language);
+    let mut context = Value::Object(context);
+    appearance.fill(&mut context);
+    let images = images(&context);
+    let rendered = fill(browser.app, &appearance, (page.view, language), &context);
     let (status, html) = match rendered {
         Ok(html) => (page.status, html),
         Err(failure) => {
@@ -65,7 +75,7 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
         if frames.is_empty() { String::new() } else { format!("frame-src {}; ", frames.join(" ")) };
     let script = script_address(&browser.app.token_service.public_url);
     let policy = format!(
-        "default-src 'none'; style-src 'self' 'nonce-{nonce}'; script-src {script}; img-src 'self' data:; \
+        "default-src 'none'; style-src 'self' 'nonce-{nonce}'; script-src {script}; img-src 'self' data:{images}; \
          font-src 'self'; {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
     );
     let headers = response.headers_mut();
@@ -82,19 +92,69 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     response
 }
 
+/// How the page looks to whom it is shown. Where that cannot be read, and where too much is asked for already, as shipped.
+async fn appearance_of(browser: &Browser<'_>, page: &Page) -> Arc<Appearance> {
+    let app = browser.app;
+    let owners = Owners {
+        tenant: page.owners.tenant.or(browser.visit.issuer.tenant_id()),
+        client_app: page.owners.client_app.or(browser.kept.as_ref().map(|kept| kept.application)),
+        subscription: None,
+    };
+    if matches!(page.status, 429 | 503) {
+        return Arc::new(Appearance::shipped());
+    }
+    app.appearances.find(&app.store, owners, page.epoch).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "how a page looks cannot be read");
+        Arc::new(Appearance::shipped())
+    })
+}
+
+/// Fills the view that is put before the shipped one, and the shipped one where that fails.
+fn fill(
+    app: &App,
+    appearance: &Appearance,
+    (view, language): (&str, Language),
+    context: &Value,
+) -> Result<String, Failure> {
+    if !appearance.has_own() {
+        return view::shipped_in(language).render(view, context);
+    }
+    let failed = |failure: &Failure| {
+        app.metrics.note_failed_view();
+        tracing::warn!(%failure, view, "a custom view fails: the shipped one is shown");
+    };
+    appearance.views(language, failed).render(view, context).or_else(|failure| {
+        failed(&failure);
+        view::shipped_in(language).render(view, context)
+    })
+}
+
+/// The sites of the images that the page shows, as a policy names them.
+fn images(context: &Value) -> String {
+    let logo = |owner: &str| context.get(owner)?.get("logo")?.as_str();
+    let origins = ["brand", "application"].into_iter().filter_map(logo).map(origin_of);
+    // nothing but a host fits: a policy must not be added to
+    let is_host = |origin: &&str| {
+        let host = origin.strip_prefix("https://").unwrap_or_default();
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+        !host.is_empty() && host.bytes().all(fits)
+    };
+    origins.filter(is_host).map(|origin| format!(" {origin}")).collect()
+}
+
 /// The one script that pages run, as a policy names it.
 fn script_address(public_url: &str) -> String {
     format!("{}/signin/{PASSKEY_SCRIPT}", origin_of(public_url))
 }
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
-pub fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
+pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
     let reference = TraceId::of(browser.parts).to_string();
     let back = browser.kept.as_ref().and_then(KeptFlow::home);
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });
-    let page_of = Page { view: "Error", step: "error", status: error.status, context };
-    let mut response = page(browser, Shown { page: page_of, ..Shown::of_page() }, "error");
+    let page_of = Page { status: error.status, ..Page::new("Error", "error", context) };
+    let mut response = page(browser, Shown { page: page_of, ..Shown::of_page() }, "error").await;
     if let Some(seconds) = error.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -33,14 +33,16 @@ impl Browser<'_> {
     pub async fn reset(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let kept = self.flow_under_way();
         let Some(place) = self.provider().reset_place(&self.visit, kept.as_ref()).await? else {
-            return Ok(error_page(&self, PageError::NOT_FOUND));
+            return Ok(error_page(&self, PageError::NOT_FOUND).await);
         };
         let token = self.parameter("token").map(str::to_owned);
         match (form, token) {
-            (None, None) => Ok(self.reset_step()),
+            (None, None) => Ok(self.reset_step().await),
             (None, Some(token)) => self.reset_by_link(&token).await,
-            (Some(form), _) if !self.is_of_reset(&form) => Ok(error_page(&self, PageError::FOREIGN_FORM)),
-            (Some(form), None) => Ok(self.request_reset(place, &form)),
+            (Some(form), _) if !self.is_of_reset(&form) => {
+                Ok(error_page(&self, PageError::FOREIGN_FORM).await)
+            }
+            (Some(form), None) => Ok(self.request_reset(place, &form).await),
             (Some(form), Some(token)) => self.set_forgotten(&token, &form).await,
         }
     }
@@ -63,7 +65,7 @@ impl Browser<'_> {
     }
 
     /// Shows one of the pages: with the mistake that the address names, and with the way back to the sign-in.
-    fn show_reset(&self, mut context: Value, action: String) -> Response<AnswerBody> {
+    async fn show_reset(&self, mut context: Value, action: String) -> Response<AnswerBody> {
         let wrong = self.parameter("wrong").unwrap_or_default();
         let mistake = MISTAKES.iter().find(|(code, _)| *code == wrong);
         let errors: Vec<_> =
@@ -74,27 +76,27 @@ impl Browser<'_> {
             members.insert("sign_in_url".to_owned(), json!(sign_in));
         }
         let csrf = self.reset_csrf();
-        page(self, Shown { page: reset_page(context), action, csrf, ..Shown::of_page() }, RESET)
+        page(self, Shown { page: reset_page(context), action, csrf, ..Shown::of_page() }, RESET).await
     }
 
     /// The pages without a link: the request, what was sent, and that the password is changed.
-    fn reset_step(&self) -> Response<AnswerBody> {
+    async fn reset_step(&self) -> Response<AnswerBody> {
         let named = self.parameter("step").filter(|step| matches!(*step, "sent" | "done"));
-        self.show_reset(json!({ "step": named.unwrap_or("request") }), self.reset_address(None))
+        self.show_reset(json!({ "step": named.unwrap_or("request") }), self.reset_address(None)).await
     }
 
     /// Answers before anybody is looked up, so that neither text nor time tells which names are known.
-    fn request_reset(self, place: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
+    async fn request_reset(self, place: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
         let name = field(form, "username").trim().to_owned();
         if name.is_empty() {
             return see_other(&self.reset_address(Some(("wrong", "missing_username"))));
         }
         let app = self.app;
         if let Err(problem) = app.admit_address(self.parts, self.visit.now) {
-            return error_page(&self, PageError::too_many(seconds_of(&problem)));
+            return error_page(&self, PageError::too_many(seconds_of(&problem))).await;
         }
         let Ok(place_in_line) = Arc::clone(&app.resets).try_acquire_owned() else {
-            return error_page(&self, PageError::BUSY);
+            return error_page(&self, PageError::BUSY).await;
         };
         let flow = self.flow_under_way().map(|kept| format!("flow={}&", kept.id)).unwrap_or_default();
         let link = format!("{}?{flow}", self.visit.issuer.endpoint(chancery_signin::RESET_PATH));
@@ -114,7 +116,7 @@ impl Browser<'_> {
         let now = self.visit.now;
         let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
             Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
         };
         let shown = match self.link(sealed) {
             Some(link) => self.provider().show_reset(&self.visit, link).await?,
@@ -125,7 +127,7 @@ impl Browser<'_> {
             return Ok(self.link_over());
         };
         attempt.was_right();
-        Ok(self.show_reset(shown.context, self.reset_address(Some(("token", sealed)))))
+        Ok(self.show_reset(shown.context, self.reset_address(Some(("token", sealed)))).await)
     }
 
     fn link(&self, sealed: &str) -> Option<ResetLink> {
@@ -156,7 +158,7 @@ impl Browser<'_> {
         let now = self.visit.now;
         let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
             Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
         };
         match self.work_on_link(sealed, Secret::new(new)).await? {
             None => {

@@ -1,0 +1,216 @@
+//! How the pages of a sign-in look: the brand of a tenant, and the views that are put before the shipped ones.
+
+use std::sync::OnceLock;
+
+use chancery_presentation::{
+    asset,
+    language::Language,
+    location::{ApplyTo, Kind, prefix},
+    view::{Failure, Views},
+};
+use chancery_record::Value;
+use chancery_resource::settings::{Form, links};
+use chancery_resource::{StoreError, Tx};
+use serde_json::{Map, json};
+use uuid::Uuid;
+
+/// Whose pages are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Owners {
+    /// The tenant in which somebody signs in.
+    pub tenant: Option<Uuid>,
+    /// The client app.
+    pub client_app: Option<Uuid>,
+    /// The subscription, where neither of them says it.
+    pub subscription: Option<Uuid>,
+}
+
+/// The options of a tenant that say how its pages look.
+const BRAND: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1 \
+    AND name IN ('BrandName', 'BrandLogo', 'BrandColour', 'PageLinks')";
+/// The subscriptions of a tenant and of a client app.
+const SUBSCRIPTIONS: &str = "SELECT (SELECT subscription_id FROM tenant WHERE id = ?1), \
+    (SELECT subscription_id FROM client_app WHERE id = ?2)";
+/// The views whose locations begin alike.
+const VIEWS: &str =
+    "SELECT location, content FROM custom_view WHERE location >= ?1 AND location < ?2 ORDER BY location";
+
+/// How the pages of some owners look.
+pub struct Appearance {
+    /// `brand` of a page: `name`, `logo` and `colour`, as far as they are set.
+    pub brand: serde_json::Value,
+    /// `links` of a page, each with `name` and `url`.
+    pub links: serde_json::Value,
+    own: Vec<(String, String)>,
+    english: OnceLock<Views>,
+    german: OnceLock<Views>,
+}
+
+impl PartialEq for Appearance {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.brand, &self.links, &self.own) == (&other.brand, &other.links, &other.own)
+    }
+}
+
+impl Appearance {
+    /// How pages look that nobody changed.
+    pub fn shipped() -> Self {
+        Self::of(Map::new(), Vec::new(), Vec::new())
+    }
+
+    fn of(
+        brand: Map<String, serde_json::Value>,
+        links: Vec<serde_json::Value>,
+        own: Vec<(String, String)>,
+    ) -> Self {
+        let [english, german] = [OnceLock::new(), OnceLock::new()];
+        Self { brand: brand.into(), links: links.into(), own, english, german }
+    }
+
+    /// Reads how the pages of these owners look.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn read(tx: &mut Tx<'_>, owners: Owners) -> Result<Self, StoreError> {
+        let (mut brand, mut named) = (Map::new(), Vec::new());
+        if let Some(tenant) = owners.tenant {
+            tx.query(BRAND, &[tenant.into()], |row| {
+                let (name, value) = (row.text(0)?, row.text(1)?.trim().to_owned());
+                match name {
+                    _ if value.is_empty() => {}
+                    "PageLinks" => {
+                        let listed = links(&value).unwrap_or_default();
+                        named =
+                            listed.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
+                    }
+                    "BrandLogo" if Form::Address.fits(&value) => {
+                        drop(brand.insert("logo".to_owned(), logo(&value).into()))
+                    }
+                    "BrandColour" if Form::Colour.fits(&value) => {
+                        drop(brand.insert("colour".to_owned(), value.into()))
+                    }
+                    "BrandName" => drop(brand.insert("name".to_owned(), value.into())),
+                    // a value that cannot be one is told at the option
+                    _ => {}
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Self::of(brand, named, views_of(tx, owners)?))
+    }
+
+    /// Whether there are views before the shipped ones.
+    pub const fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// How many bytes they have.
+    pub fn bytes(&self) -> usize {
+        self.own.iter().map(|(name, source)| name.len() + source.len()).sum()
+    }
+
+    /// The views, by their locations and their names; the nearer ones last.
+    pub fn own(&self) -> &[(String, String)] {
+        &self.own
+    }
+
+    /// Gives a page's context the brand and the links, as far as they are set.
+    pub fn fill(&self, context: &mut serde_json::Value) {
+        if let Some(members) = context.as_object_mut() {
+            if self.brand.as_object().is_some_and(|brand| !brand.is_empty()) {
+                members.insert("brand".to_owned(), self.brand.clone());
+            }
+            if self.links.as_array().is_some_and(|links| !links.is_empty()) {
+                members.insert("links".to_owned(), self.links.clone());
+            }
+        }
+    }
+
+    /// The views in this language, parsed once. `tell` is told of those that are left out, once.
+    pub fn views(&self, language: Language, tell: impl Fn(&Failure)) -> &Views {
+        let parsed = match language {
+            Language::English => &self.english,
+            Language::German => &self.german,
+        };
+        parsed.get_or_init(|| {
+            let (views, failures) = Views::new(language, self.own.iter().cloned());
+            failures.iter().for_each(tell);
+            views
+        })
+    }
+}
+
+/// The address of a logo: a location is that of an asset.
+fn logo(value: &str) -> String {
+    if value.starts_with('/') { format!("/content{value}") } else { value.to_owned() }
+}
+
+/// The views of these owners, each by its location and, those of the nearer owners last, by its name: of the installation, the
+/// subscription, the client app and the tenant. A client app of another subscription than the tenant's has no say in the
+/// tenant's pages.
+///
+/// # Errors
+/// Errors of the store.
+pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>, StoreError> {
+    let Owners { tenant, client_app, subscription } = owners;
+    let id = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
+    let mut subscriptions = [None, None];
+    if tenant.is_some() || client_app.is_some() {
+        let found = tx.one(SUBSCRIPTIONS, &[id(tenant), id(client_app)], |row| {
+            Ok([row.optional_id(0)?, row.optional_id(1)?])
+        })?;
+        subscriptions = found.unwrap_or_default();
+    }
+    let [of_tenant, of_app] = subscriptions;
+    let client_app = client_app.filter(|_| of_tenant.is_none() || of_tenant == of_app);
+    let levels = [
+        Some((ApplyTo::Global, None)),
+        of_tenant.or(of_app).or(subscription).map(|id| (ApplyTo::Subscription, Some(id))),
+        client_app.map(|id| (ApplyTo::ClientApp, Some(id))),
+        tenant.map(|id| (ApplyTo::Tenant, Some(id))),
+    ];
+    let prefixes: Vec<String> =
+        levels.into_iter().flatten().map(|(level, id)| prefix(Kind::View, level, id)).collect();
+    let bounds: Vec<[Value; 2]> = prefixes.iter().map(|prefix| between(prefix)).collect();
+    let statements: Vec<(&str, &[Value])> = bounds.iter().map(|bounds| (VIEWS, &bounds[..])).collect();
+    let mut own = Vec::new();
+    tx.query_all(&statements, &mut |index, row| {
+        let (location, content) = (row.text(0)?, row.text(1)?);
+        let name = prefixes.get(index).and_then(|prefix| location.strip_prefix(prefix.as_str()));
+        own.extend(name.map(|name| (name.to_owned(), content.to_owned())));
+        own.push((location.to_owned(), content.to_owned()));
+        Ok(())
+    })?;
+    Ok(own)
+}
+
+/// What begins with a prefix is at least this, and less than that.
+pub fn between(prefix: &str) -> [Value; 2] {
+    let after = prefix.strip_suffix('/').map_or_else(|| prefix.to_owned(), |all| format!("{all}0"));
+    [Value::Text(prefix.to_owned()), Value::Text(after)]
+}
+
+/// A file that pages show.
+pub struct Asset {
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its bytes.
+    pub data: bytes::Bytes,
+    /// Another one with each write.
+    pub version: String,
+}
+
+const ASSET: &str = "SELECT mimetype, data, concurrency_token FROM custom_asset WHERE location = ?1";
+
+/// The file at a location.
+///
+/// # Errors
+/// Errors of the store.
+pub fn asset_at(tx: &mut Tx<'_>, location: &str) -> Result<Option<Asset>, StoreError> {
+    tx.one(ASSET, &[location.into()], |row| {
+        let (named, data) = (row.text(0)?, row.bytes(1)?.to_vec().into());
+        let media_type = asset::mime_types().iter().find(|known| **known == named);
+        let media_type = media_type.copied().unwrap_or("application/octet-stream");
+        Ok(Asset { media_type, data, version: row.text(2)?.to_owned() })
+    })
+}

@@ -1,0 +1,190 @@
+//! A view as it would look, filled with a sample, before it is saved.
+
+use chancery_presentation::{
+    language::Language,
+    location::{ApplyTo, Kind, level_of, prefix},
+    shipped,
+    view::{Failure, Views},
+};
+use chancery_record::{Name, OPEN, ViewText, choice_types, record};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantAdmin,
+    Problem, Purpose, Reply, Tx, Work, read_form, visible,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::CUSTOM_VIEW;
+use crate::{
+    appearance::{Appearance, Owners},
+    client_app::CLIENT_APP,
+    location::Location,
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
+};
+
+choice_types! {
+    /// A language of pages.
+    PageLanguage {
+        /// English.
+        En,
+        /// German.
+        De,
+    }
+}
+
+record! {
+    /// A view that is tried before it is saved.
+    pub struct ViewPreview {
+        /// Where the view is to be: whose it is, and its name.
+        location: Location = OPEN.like("/views/global/SignIn"),
+        /// The template.
+        content: ViewText = OPEN,
+        /// The language of the page.
+        language: PageLanguage = OPEN.or(chancery_record::DefaultValue::Text("En")),
+        /// The page that is shown; the view itself, or `SignIn` where the view is a part of pages.
+        page: Option<Name> = OPEN.like("SignIn"),
+        /// The state in which it is shown; the first one where none is given.
+        sample: Option<Name> = OPEN.like("first"),
+    }
+}
+
+static BODY: BodyForm = BodyForm::of::<ViewPreview>("ViewPreview");
+static REPLY: JsonForm = JsonForm { name: "PreviewedView", schema };
+
+/// The operation that shows a view before it is saved.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "PreviewView",
+    M::Post,
+    "/CustomView/preview",
+    TenantAdmin,
+    &CUSTOM_VIEW,
+    A::Custom(
+        Custom { mode: Mode::Long, ..Custom::reading(preview) }
+            .taking(Body::Form(&BODY))
+            .replying(Reply::Json(&REPLY)),
+    ),
+    "Shows a view as it would look among the others of its owner, filled with a sample.",
+)
+.added()];
+
+fn schema() -> Value {
+    let text =
+        |about: &str, example: &str| json!({ "type": "string", "description": about, "examples": [example] });
+    let number = |about: &str| json!({ "type": "integer", "description": about, "examples": [2] });
+    json!({
+        "type": "object", "description": "A page.", "required": ["page", "sample", "samples", "html", "failure"],
+        "properties": {
+            "page": text("The page that is shown.", "SignIn"),
+            "sample": text("The state that it is in.", "first"),
+            "samples": { "type": "array", "description": "The states that it can be in.",
+                "items": { "type": "string", "examples": ["first"] } },
+            "html": { "type": ["string", "null"], "description": "The page; null where it fails." },
+            "failure": { "anyOf": [{ "type": "null" }, {
+                "type": "object", "description": "Why there is no page.", "required": ["view", "line", "column", "detail"],
+                "properties": {
+                    "view": text("The name of the view that fails.", "SignIn"),
+                    "line": number("The line, from 1."),
+                    "column": number("The character in the line, from 1."),
+                    "detail": text("What is wrong there.", "the view takes too many steps"),
+                },
+            }] },
+        },
+    })
+}
+
+/// What comes of a preview: the page, or why there is none.
+type Shown = Result<String, Failure>;
+
+/// What is shown.
+struct Wanted {
+    page: String,
+    sample: String,
+    context: Value,
+    samples: Vec<String>,
+}
+
+impl Wanted {
+    fn of(form: &ViewPreview, name: &str) -> Result<Self, Problem> {
+        let page = match &form.page {
+            Some(page) => page.as_str(),
+            None if shipped::names().contains(&name) => name,
+            None => "SignIn",
+        };
+        let contexts = shipped::samples(page);
+        let samples: Vec<String> = contexts.keys().cloned().collect();
+        let Some(first) = samples.first() else {
+            let detail = format!("names no page; there are {}", shipped::names().join(", "));
+            return Err(Problem::wrong_field(ViewPreview::PAGE, detail));
+        };
+        let sample = form.sample.as_ref().map_or(first.as_str(), Name::as_str).to_owned();
+        let Some(context) = contexts.get(&sample).cloned() else {
+            let detail = format!("names no state of the page {page}; there are {}", samples.join(", "));
+            return Err(Problem::wrong_field(ViewPreview::SAMPLE, detail));
+        };
+        Ok(Self { page: page.to_owned(), sample, context, samples })
+    }
+}
+
+/// Reads the views of the owner in the transaction. Parsing and filling take time, so both happen in the pool of workers.
+fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = read_form::<ViewPreview>(call)?;
+    let location = form.location.0.clone();
+    let (name, levels) = owner_of(call, tx, &location)?;
+    let mut wanted = Wanted::of(&form, &name)?;
+    if let Some(shown) = call.result::<Shown>(0)? {
+        let failure = shown.as_ref().as_ref().err().map(|failure| {
+            let refusal = &failure.refusal;
+            json!({ "view": failure.view, "line": refusal.line, "column": refusal.column, "detail": refusal.detail })
+        });
+        let told = json!({
+            "page": wanted.page, "sample": wanted.sample, "samples": wanted.samples,
+            "html": shown.as_ref().as_ref().ok(), "failure": failure,
+        });
+        call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+        return Ok(Answer::new(call.request.op.status));
+    }
+    let appearance = Appearance::read(tx, levels)?;
+    appearance.fill(&mut wanted.context);
+    let mut own = appearance.own().to_vec();
+    own.extend([
+        (name.clone(), form.content.as_str().to_owned()),
+        (location, form.content.as_str().to_owned()),
+    ]);
+    let language = match form.language {
+        PageLanguage::En => Language::English,
+        PageLanguage::De => Language::German,
+    };
+    let work = move || -> Shown {
+        let (views, failures) = Views::new(language, own);
+        match failures.into_iter().find(|failure| failure.view == name) {
+            Some(failure) => Err(failure),
+            None => views.render(&wanted.page, &wanted.context),
+        }
+    };
+    Ok(Answer::after(Work::new(Purpose::Page, work)))
+}
+
+/// The name of a view at a location, and whose it is.
+fn owner_of(call: &Call, tx: &mut Tx<'_>, location: &str) -> Result<(String, Owners), Problem> {
+    let wrong = |detail: &str| Problem::wrong_field(ViewPreview::LOCATION, detail);
+    let (level, id) = level_of(location).ok_or_else(|| wrong("must be a view's"))?;
+    let Some(name) = location.strip_prefix(prefix(Kind::View, level, id).as_str()) else {
+        return Err(wrong("must be one at which pages look for views, such as /views/global/SignIn"));
+    };
+    let mut owners = Owners::default();
+    let owned = match (level, id) {
+        (ApplyTo::Global, _) | (_, None) => None,
+        (ApplyTo::Subscription, Some(id)) => Some((&mut owners.subscription, &SUBSCRIPTION, id)),
+        (ApplyTo::ClientApp, Some(id)) => Some((&mut owners.client_app, &CLIENT_APP, id)),
+        (ApplyTo::Tenant, Some(id)) => Some((&mut owners.tenant, &TENANT, id)),
+    };
+    if let Some((owner, shape, id)) = owned {
+        if !visible(&call.context, tx, shape, &[id])?.contains_key(&id) {
+            return Err(wrong(&format!("names no {}", shape.name)));
+        }
+        let named: &mut Option<Uuid> = owner;
+        *named = Some(id);
+    }
+    Ok((name.to_owned(), owners))
+}

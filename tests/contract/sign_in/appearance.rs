@@ -1,0 +1,259 @@
+//! How pages look: views of four levels, the brand of a tenant, the files that pages show, and previews.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_testkit::{Answer, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, CALLBACK, Home, PASSWORD, browser::Browser, change, encode, first, relate, tenant_option};
+use crate::{id, pointers};
+
+/// A page with a form like the shipped one's, and a word by which it is known.
+fn marked(word: &str) -> String {
+    format!(
+        "{{% extends \"Layout\" %}}{{% block main %}}<p>{word} {{{{ application.name }}}}</p>\
+         <form method=\"post\" action=\"{{{{ action }}}}\"><input type=\"hidden\" name=\"csrf\" value=\"{{{{ csrf }}}}\">\
+         <input name=\"username\"><input name=\"password\" type=\"password\"></form>{{% endblock %}}"
+    )
+}
+
+async fn put_view(world: &World, location: &str, content: &str) {
+    world.make("CustomView", json!({ "location": location, "content": content })).await;
+}
+
+async fn shown(world: &World, home: &Home) -> String {
+    let page = Browser::new(world).open(&home.request(&[])).await;
+    assert_eq!(page.status, 200, "{}", page.html);
+    page.html
+}
+
+async fn preview(world: &World, body: Value) -> Answer {
+    world.admin.post(&format!("{BASE}/CustomView/preview"), body).await
+}
+
+/// How many custom views have failed.
+async fn failed(world: &World) -> u64 {
+    let text = world.admin.get("/metrics").await.is(200);
+    let text = String::from_utf8(text.bytes.to_vec()).unwrap();
+    let line = text.lines().find(|line| line.starts_with("chancery_views_failed_total")).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+on_both_engines! {
+    /// A view is looked for with the tenant, the client app, the subscription and the installation, in this order.
+    async fn a_nearer_view_is_shown(world: World) {
+        let home = Home::new(&world).await;
+        assert!(shown(&world, &home).await.contains("name=\"password\""));
+        let subscription = home.app["subscriptionId"].as_str().unwrap();
+        let levels = [
+            ("of all".to_owned(), "/views/global/SignIn".to_owned()),
+            ("of the subscription".to_owned(), format!("/views/subscription/{subscription}/SignIn")),
+            ("of the app".to_owned(), format!("/views/clientapp/{}/SignIn", id(&home.app))),
+            ("of the tenant".to_owned(), format!("/views/tenant/{}/SignIn", home.tenant)),
+        ];
+        for (word, location) in &levels {
+            put_view(&world, location, &marked(word)).await;
+            let html = shown(&world, &home).await;
+            assert!(html.contains(&format!("<p>{word} Harbour Ledger</p>")), "{html}");
+        }
+        // people sign in with it, and it goes as it came
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(browser.sign_in(&page, "ann", PASSWORD).await.contains("code="));
+        world.admin.delete(&format!("{BASE}/CustomView{}", levels[3].1)).await.expect(204);
+        assert!(shown(&world, &home).await.contains("of the app"));
+        assert_eq!(failed(&world).await, 0);
+    }
+
+    /// What one owner wrote is seen at nobody else's pages.
+    async fn views_are_their_owners(world: World) {
+        let home = Home::new(&world).await;
+        let subscription = first(&world, "/Subscription").await;
+        let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
+        put_view(&world, &format!("/views/tenant/{}/SignIn", id(&other)), &marked("elsewhere")).await;
+        put_view(&world, &format!("/views/tenant/{}/Mark", id(&other)), "contraband").await;
+        put_view(&world, "/my/SignIn", &marked("nobody's")).await;
+        let html = shown(&world, &home).await;
+        assert!(!html.contains("elsewhere") && !html.contains("nobody"), "{html}");
+        // another owner's view is not there to be included
+        let theft = format!("{{% include \"/views/tenant/{}/Mark\" %}}", id(&other));
+        put_view(&world, &format!("/views/tenant/{}/SignIn", home.tenant), &theft).await;
+        let html = shown(&world, &home).await;
+        assert!(!html.contains("contraband") && html.contains("name=\"password\""), "{html}");
+        assert_eq!(failed(&world).await, 1);
+        // an app of another subscription has no say in how a tenant's pages look
+        let far = world.other_subscription("Far").await;
+        let app = world.make("ClientApp", json!({ "name": "Guest", "subscriptionId": far, "allowCrossSubscription": true })).await;
+        relate(&world, &format!("/ClientApp/{}/tenants", id(&app)), &[&home.tenant]).await;
+        let instance = first(&world, "/IdpInstance").await;
+        relate(&world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[id(&home.app), id(&app)]).await;
+        let uri = json!({ "clientAppId": app["id"], "uri": CALLBACK, "redirectUriType": "Login" });
+        world.make("ClientAppRedirectUri", uri).await;
+        put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&app)), &marked("of a guest")).await;
+        let page = Browser::new(&world).open(&home.request(&[("client_id", id(&app))])).await;
+        assert!(page.status == 200 && !page.html.contains("of a guest"), "{}", page.html);
+    }
+
+    /// A view that fails when it is filled is replaced by the shipped one, and counted.
+    async fn a_broken_view_keeps_nobody_out(world: World) {
+        let home = Home::new(&world).await;
+        let layout = format!("/views/tenant/{}/Layout", home.tenant);
+        for (content, count) in [("{{ nothing.there }}", 1), ("{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}", 2)] {
+            world.admin.delete(&format!("{BASE}/CustomView{layout}")).await;
+            let made = world.admin.post(&format!("{BASE}/CustomView"), json!({ "location": layout, "content": content })).await;
+            if made.status == 400 {
+                continue;
+            }
+            let html = shown(&world, &home).await;
+            assert!(html.contains("name=\"password\"") && html.contains("class=\"card\""), "{html}");
+            assert_eq!(failed(&world).await, count, "{content}");
+        }
+        // error pages are filled from them, too
+        let page = Browser::new(&world).open(&format!("/t/{}/connect/authorize?client_id=none", home.tenant)).await;
+        assert!(page.status == 400 && page.html.contains("class=\"card\""), "{}", page.html);
+    }
+
+    /// Name, colour, logo and links are options of the tenant. The policy lets in the logo's site, and nothing else.
+    async fn a_tenant_has_a_brand(world: World) {
+        let home = Home::new(&world).await;
+        for (name, value) in [
+            ("BrandName", "Harbour & Sons"), ("BrandColour", "#22406b"), ("BrandLogo", "https://cdn.example/logo.svg"),
+            ("PageLinks", "Privacy notice https://harbour.example/privacy, Imprint /imprint"),
+        ] {
+            tenant_option(&world, &home, name, value).await;
+        }
+        let page = Browser::new(&world).open(&home.request(&[])).await;
+        for part in [
+            "· Harbour &amp; Sons</title>", "--accent: #22406b", "src=\"https://cdn.example/logo.svg\"",
+            "href=\"https://harbour.example/privacy\">Privacy notice</a>", "href=\"/imprint\">Imprint</a>",
+        ] {
+            assert!(page.html.contains(part), "{part} in {}", page.html);
+        }
+        let policy = page.answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("img-src 'self' data: https://cdn.example;"), "{policy}");
+        // an asset's location is a logo, too
+        tenant_option(&world, &home, "BrandLogo", "/assets/global/logo.png").await;
+        assert!(shown(&world, &home).await.contains("src=\"/content/assets/global/logo.png\""));
+        // a host that would add to the policy is not named in it
+        tenant_option(&world, &home, "BrandLogo", "https://a;script-src/logo").await;
+        let page = Browser::new(&world).open(&home.request(&[])).await;
+        let policy = page.answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("img-src 'self' data:; ") && !policy.contains("https://a"), "{policy}");
+        for (name, value) in [("BrandColour", "red"), ("BrandLogo", "javascript:x"), ("PageLinks", "Imprint")] {
+            tenant_option(&world, &home, name, value).await;
+            let option = first(&world, &format!("/Option?filter={}", encode(&format!("name eq \"{name}\"")))).await;
+            assert_eq!(option["hasConfigurationError"], true, "{name}");
+        }
+        assert!(shown(&world, &home).await.contains("name=\"password\""), "what is wrong keeps nobody out");
+    }
+
+    /// What administrators say of an app stands in its views, escaped.
+    async fn a_view_knows_what_is_said_of_the_app(world: World) {
+        let home = Home::new(&world).await;
+        let view = "<html lang=\"{{ language }}\">{{ application.metadata.motto }} {{ application.metadata.none }}";
+        put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&home.app)), view).await;
+        assert!(shown(&world, &home).await.contains("name=\"password\"") , "the entry is not there yet");
+        let entries = format!("{BASE}/ClientApp/{}/ClientAppMetadata", id(&home.app));
+        for (key, value) in [("motto", "<b>calm</b>"), ("none", "-")] {
+            world.admin.post(&entries, json!({ "key": key, "value": value })).await.expect(201);
+        }
+        let html = shown(&world, &home).await;
+        assert!(html.contains("&lt;b&gt;calm") && !html.contains("<b>calm"), "{html}");
+    }
+
+    async fn assets_are_served_to_everybody(world: World) {
+        let home = Home::new(&world).await;
+        let location = format!("/assets/tenant/{}/site.css", home.tenant);
+        let body = json!({ "location": location, "mimetype": "text/css", "data": BASE64_STANDARD.encode("p{color:red}") });
+        let made = world.make("CustomAsset", body).await;
+        let path = format!("/content{location}");
+        let answer = world.anonymous.get(&path).await.is(200);
+        assert_eq!(&answer.bytes[..], b"p{color:red}");
+        assert_eq!(answer.header("content-type"), Some("text/css"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=300"));
+        assert!(answer.header("content-security-policy").unwrap().contains("sandbox"));
+        assert_eq!(answer.header("set-cookie"), None);
+        let tag = answer.header("etag").unwrap().to_owned();
+        let known = [("if-none-match", tag.as_str())];
+        let again = world.anonymous.send(http::Method::GET, &path, &known, Vec::new()).await;
+        assert_eq!((again.status.as_u16(), again.bytes.len()), (304, 0));
+        let head = world.anonymous.send(http::Method::HEAD, &path, &[], Vec::new()).await;
+        assert_eq!((head.status.as_u16(), head.bytes.len()), (200, 0));
+        let change = json!({ "data": BASE64_STANDARD.encode("p{}"), "concurrencyToken": made["concurrencyToken"] });
+        world.admin.patch(&format!("{BASE}/CustomAsset{location}"), change).await.expect(202);
+        let changed = world.anonymous.send(http::Method::GET, &path, &known, Vec::new()).await.is(200);
+        assert_eq!(&changed.bytes[..], b"p{}");
+        put_view(&world, "/views/global/Mark", "x").await;
+        for none in ["/content/views/global/Mark", "/content/assets/global/none.css", "/content/assets/../x", "/content/a//b"] {
+            world.anonymous.get(none).await.problem(404, "not-found");
+        }
+        world.anonymous.post(&path, json!({})).await.problem(405, "method-not-allowed");
+        world.admin.delete(&format!("{BASE}/CustomAsset{location}")).await.expect(204);
+        world.anonymous.get(&path).await.problem(404, "not-found");
+    }
+
+    /// A preview shows the draft among the views of its owner, and changes nothing.
+    async fn a_view_is_tried_before_it_is_saved(world: World) {
+        let home = Home::new(&world).await;
+        let location = format!("/views/tenant/{}/SignIn", home.tenant);
+        let draft = |content: &str| json!({ "location": location, "content": content });
+        put_view(&world, &format!("/views/tenant/{}/Layout", home.tenant), "<html lang=\"{{ language }}\">frame {% block main %}{% endblock %}").await;
+        let told = preview(&world, draft(&marked("tried"))).await.is(200).json();
+        let html = told["html"].as_str().unwrap();
+        assert!(html.starts_with("<html lang=\"en\">frame") && html.contains("<p>tried"), "{told}");
+        assert_eq!((&told["page"], &told["failure"]), (&json!("SignIn"), &Value::Null));
+        assert!(told["samples"].as_array().unwrap().contains(&told["sample"]));
+        assert!(!shown(&world, &home).await.contains("tried"));
+        let mut german = draft(&marked("tried"));
+        german["language"] = json!("de");
+        assert!(preview(&world, german).await.is(200).json()["html"].as_str().unwrap().starts_with("<html lang=\"de\">"));
+        // a part is shown in a page; the tenant's brand is in it
+        tenant_option(&world, &home, "BrandName", "Harbour & Sons").await;
+        let style = json!({ "location": format!("/views/tenant/{}/Layout", home.tenant), "content": "{{ brand.name }}{% block main %}{% endblock %}", "page": "Consent" });
+        let told = preview(&world, style).await.is(200).json();
+        assert!(told["page"] == "Consent" && told["html"].as_str().unwrap().starts_with("Harbour &amp; Sons"), "{told}");
+        // what fails is told with its place
+        let told = preview(&world, draft("<p>\n {{ nothing.there }}")).await.is(200).json();
+        assert_eq!((&told["html"], &told["failure"]["view"], &told["failure"]["line"]), (&Value::Null, &json!("SignIn"), &json!(2)));
+        let told = preview(&world, draft("<p>\n{% if %}</p>")).await.is(200).json();
+        assert_eq!(told["failure"]["line"], 2, "{told}");
+        for (member, value) in [("page", json!("None")), ("sample", json!("none")), ("location", json!("/my/SignIn")), ("location", json!(format!("/views/tenant/{}/SignIn", id(&home.app))))] {
+            let mut wrong = draft("x");
+            wrong[member] = value;
+            assert_eq!(pointers(&preview(&world, wrong).await.problem(400, "invalid-request")), [format!("/{member}")]);
+        }
+        // of another's views there is nothing to be seen
+        let near = world.client("near", &[("TenantAdmin", Some(home.tenant.parse().unwrap()), None)]).await;
+        near.post(&format!("{BASE}/CustomView/preview"), draft("{{ brand.name }}")).await.expect(200);
+        let subscription = first(&world, "/Subscription").await;
+        let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
+        let theirs = json!({ "location": format!("/views/tenant/{}/SignIn", id(&other)), "content": "x" });
+        assert_eq!(pointers(&near.post(&format!("{BASE}/CustomView/preview"), theirs).await.problem(400, "invalid-request")), ["/location"]);
+    }
+
+    /// The views of one owner are parsed together: there are so many at most.
+    async fn an_owner_has_room_for_so_many_views(world: World) {
+        let views = |from: usize, to: usize| -> Value {
+            (from..to).map(|at| json!({ "location": format!("/views/global/v{at}"), "content": "x" })).collect()
+        };
+        let batch = format!("{BASE}/CustomView/batch");
+        world.admin.post(&batch, views(0, 99)).await.expect(200);
+        let problem = world.admin.post(&batch, views(99, 101)).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/1/location"]);
+        let long = "x".repeat(1 << 20);
+        let two = json!([{ "location": "/views/global/v0", "content": long }, { "location": "/views/global/v1", "content": long }]);
+        let rows = world.admin.get(&format!("{BASE}/CustomView")).await.is(200).json();
+        let token = |location: &str| rows.as_array().unwrap().iter().find(|row| row["location"] == location).unwrap()["concurrencyToken"].clone();
+        let mut two = two;
+        for at in 0..2 {
+            let location = two[at]["location"].as_str().unwrap().to_owned();
+            two[at]["concurrencyToken"] = token(&location);
+        }
+        let problem = world.admin.put(&batch, two).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/1/content"]);
+        change(&world, "/CustomView/views/global/v0", json!({ "content": "y" })).await;
+        // another owner's room is its own
+        let tenant = first(&world, "/Tenant").await;
+        put_view(&world, &format!("/views/tenant/{}/v0", id(&tenant)), "x").await;
+    }
+}

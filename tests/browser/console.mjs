@@ -7,6 +7,7 @@
 
 import { base, call, setOptions } from './api.mjs'
 import { launch } from './chromium.mjs'
+import { editor } from './console/editor.mjs'
 import { oneself } from './console/oneself.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
 import { everyPage } from './console/pages.mjs'
@@ -30,7 +31,7 @@ async function opened(browser, { lang = 'en', theme = 'light', width = 1440, hei
   const page = await context.newPage()
   const complaints = []
   // a page that is not there says so in the browser's own words, too
-  const isUsual = (text) => /Failed to load resource|Autofocus processing was blocked/.test(text)
+  const isUsual = (text) => /Failed to load resource|Autofocus processing was blocked|Blocked autofocusing/.test(text)
   page.on('console', (one) => isUsual(one.text()) || complaints.push(one.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
   return { context, page, complaints }
@@ -271,6 +272,7 @@ try {
   await keyboard((how) => opened(browser, how, state), prefer)
   await trail((how) => opened(browser, how, state))
   await oneself((how) => opened(browser, how, state))
+  await editor((how) => opened(browser, how, state), picture)
   await everyPage((how) => opened(browser, how, state), prefer, await records())
   await importPeople(browser, state)
 } finally {

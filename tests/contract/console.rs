@@ -5,6 +5,7 @@ mod care;
 mod certificate;
 mod deleted;
 mod deliveries;
+mod editor;
 mod file;
 mod grant;
 mod groups;

@@ -47,7 +47,7 @@ fn dependencies_point_downward() {
         ("chancery-mail", &["mail", "userstore", "server", "testkit"]),
         ("chancery-passkey", &["userstore"]),
         ("chancery-picture", &["userstore"]),
-        ("chancery-presentation", &["management", "web"]),
+        ("chancery-presentation", &["console", "management", "web"]),
         ("x509-parser", &["certificate"]),
         ("chancery-certificate", &["resource", "auth", "fuzzed", "management", "server"]),
         ("chancery-oauth", &["auth", "console", "management", "signin"]),

@@ -180,7 +180,7 @@ function count() {
 }
 if (form) {
   form.addEventListener("input", count);
-  form.addEventListener("submit", () => { leaving = true; });
+  form.addEventListener("submit", (event) => { leaving = !event.submitter?.formTarget; });
   one("[data-discard]", form)?.addEventListener("click", () => { leaving = true; });
   addEventListener("beforeunload", (event) => { if (!leaving && edited().length) event.preventDefault(); });
   addEventListener("pageshow", () => { leaving = false; count(); });

@@ -204,7 +204,11 @@ pub fn empty(resource: &str) -> Option<&'static str> {
 
 /// What a form can do besides saving: the operation, the key of the text, and the page that takes what was typed.
 pub fn form_act(resource: &str) -> Option<(&'static str, &'static str, &'static str)> {
-    (resource == "ClaimRule").then_some(("EvaluateClaimRules", "try_it", "/console/ClaimRule/try"))
+    match resource {
+        "ClaimRule" => Some(("EvaluateClaimRules", "try_it", "/console/ClaimRule/try")),
+        "CustomView" => Some(("PreviewView", "editor", "/console/CustomView/try")),
+        _ => None,
+    }
 }
 
 /// The fields by whose beginning a list is searched.

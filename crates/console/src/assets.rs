@@ -18,7 +18,7 @@ struct Asset {
     text: Option<CompressedText>,
 }
 
-static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
     let fonts = [
         font("sans", "sans.woff2", include_bytes!("../assets/sans.woff2")),
         font("sans_ext", "sans-ext.woff2", include_bytes!("../assets/sans-ext.woff2")),
@@ -49,6 +49,12 @@ static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
             "import.js",
             "text/javascript; charset=utf-8",
             include_str!("../assets/import.js").to_owned(),
+        ),
+        text(
+            "editor",
+            "editor.js",
+            "text/javascript; charset=utf-8",
+            without_comments(include_str!("../assets/editor.js")),
         ),
         text("icons", "icons.svg", "image/svg+xml", include_str!("../assets/icons.svg").to_owned()),
         sans,

@@ -348,7 +348,7 @@ mod tests {
         ("GetAuditTrailCheckpoint", "the entries' pages, by the browser"),
         ("GetViewTemplateContent", "views begin as a template"),
         ("GetViewTemplateNames", "as above"),
-        ("PreviewView", "the editor of views"),
+        ("PreviewView", "is run by editor/"),
     ];
 
     /// No operation is out of reach: it has a page, or a reason.

@@ -26,6 +26,8 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["CertStore", "new"], true) => pages::certificate::run(visit).await,
         (["ClaimRule", "try"], false) => pages::trial::show(visit).await,
         (["ClaimRule", "try"], true) => pages::trial::run(visit).await,
+        (["CustomView", "try"], _) => pages::editor::show(visit).await,
+        (["CustomView", "preview"], _) => pages::editor::frame(visit).await,
         (["store", _, "readiness"], false) => pages::readiness::show(visit).await,
         (["store", _, "recovery"], false) => pages::recovery::list(visit).await,
         (["store", _, "recovery", "new"], false) => pages::recovery::ask(visit),

@@ -30,6 +30,8 @@ templates![
     "code-web.html",
     "confirm.html",
     "difference.html",
+    "editor-failed.html",
+    "editor.html",
     "entry.html",
     "errors.html",
     "field.html",
@@ -121,6 +123,27 @@ pub fn guarded(status: u16, html: String) -> Response<AnswerBody> {
     let permissions = HeaderName::from_static("permissions-policy");
     headers.insert(permissions, HeaderValue::from_static(PERMISSIONS));
     response
+}
+
+/// The same page, which may show pages of this server in frames.
+pub fn with_frames(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    let policy = POLICY.replace("frame-src 'none'", "frame-src 'self'");
+    set(&mut response, header::CONTENT_SECURITY_POLICY, &policy);
+    response
+}
+
+/// The same page, which pages of this server may show in frames.
+pub fn with_frame_of_ours(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    let policy = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'");
+    set(&mut response, header::CONTENT_SECURITY_POLICY, &policy);
+    set(&mut response, header::X_FRAME_OPTIONS, "SAMEORIGIN");
+    response
+}
+
+fn set(response: &mut Response<AnswerBody>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        response.headers_mut().insert(name, value);
+    }
 }
 
 /// An answer of JSON for the page's own script, which no cache keeps.

@@ -84,10 +84,10 @@ impl Appearance {
                             listed.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
                     }
                     "BrandLogo" if Form::Address.fits(&value) => {
-                        drop(brand.insert("logo".to_owned(), logo(&value).into()))
+                        drop(brand.insert("logo".to_owned(), logo(&value).into()));
                     }
                     "BrandColour" if Form::Colour.fits(&value) => {
-                        drop(brand.insert("colour".to_owned(), value.into()))
+                        drop(brand.insert("colour".to_owned(), value.into()));
                     }
                     "BrandName" => drop(brand.insert("name".to_owned(), value.into())),
                     // a value that cannot be one is told at the option

@@ -74,7 +74,7 @@ on_both_engines! {
         let made = rule(&world, json!({})).await;
         let path = format!("/console/ClaimRule/{}", id(&made));
         let page = browser.open(&path).await;
-        let attempt = format!("{TRY}?rule={}", id(&made));
+        let attempt = format!("{TRY}?of={}", id(&made));
         assert!(page.html.contains(&format!("formaction=\"{attempt}\"")), "{}", page.html);
         let claims = r#"{"role": "editor", "secret": "x"}"#;
         let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     difference::{self, Difference},
-    history,
+    editor, history,
     item::read,
     navigation::{icon, trail_label},
 };
@@ -49,7 +49,7 @@ pub async fn show(
         "original": entry["originalContent"], "current": entry["currentContent"], "is_erased": is_erased(entry),
         "facts": facts(visit, entry), "item": item(visit, resource, &key, action),
         "proof": { "href": format!("{here}/proof"), "checks": checks(visit) },
-        "offline": offline(visit, trail), "api_call": call(visit, trail, id),
+        "version": editor::version(visit, entry), "offline": offline(visit, trail), "api_call": call(visit, trail, id),
     });
     visit.page(200, "entry.html", &heading, &content)
 }

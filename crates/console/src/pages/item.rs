@@ -195,7 +195,7 @@ async fn item_page(
     let here = format!("{address}/{}", encoded(key));
     let bar = can_change.then(|| {
         let also = form_act(visit, resource);
-        let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?rule={}", encoded(key)) }));
+        let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?of={}", encoded(key)) }));
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true, "also": also })
     });
     let mut cards = own_cards(visit, resource, (key, &here, row)).await?;

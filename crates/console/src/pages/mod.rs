@@ -9,6 +9,7 @@ pub mod delete;
 pub mod deleted;
 pub mod deliveries;
 pub mod difference;
+pub mod editor;
 pub mod entry;
 pub mod find;
 pub mod form;

@@ -37,8 +37,7 @@ impl Form {
             Self::Flag => ("Boolean", "Checkbox"),
             Self::Number(..) => ("Integer", "Number"),
             Self::Span(..) => ("TimeSpan", "Duration"),
-            Self::List => ("CommaSeparatedString", "Tags"),
-            Self::Links => ("CommaSeparatedString", "Tags"),
+            Self::List | Self::Links => ("CommaSeparatedString", "Tags"),
             Self::Choice(_) | Self::Text | Self::Json | Self::Colour | Self::Address => ("String", "Text"),
         }
     }

@@ -139,7 +139,7 @@ fn images(context: &Value) -> String {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         !host.is_empty() && host.bytes().all(fits)
     };
-    origins.filter(is_host).map(|origin| format!(" {origin}")).collect()
+    origins.filter(is_host).flat_map(|origin| [" ", origin]).collect()
 }
 
 /// The one script that pages run, as a policy names it.

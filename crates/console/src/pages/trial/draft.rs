@@ -29,7 +29,7 @@ impl Draft {
     /// # Errors
     /// The rule cannot be read.
     pub async fn of(visit: &Visit<'_>, rules: &'static Resource) -> Result<Option<Self>, Problem> {
-        if let Some(key) = visit.parameter("rule") {
+        if let Some(key) = visit.parameter("of") {
             return Self::of_rule(visit, rules, key).await.map(Some);
         }
         if one(&visit.form, "ruleType").is_none() {
@@ -80,8 +80,7 @@ impl Draft {
 
     /// Where the form of the page goes.
     pub fn action(draft: Option<&Self>) -> String {
-        let rule =
-            draft.and_then(Self::key).map_or_else(String::new, |key| format!("?rule={}", encoded(key)));
+        let rule = draft.and_then(Self::key).map_or_else(String::new, |key| format!("?of={}", encoded(key)));
         format!("/console/ClaimRule/try{rule}")
     }
 

@@ -1,0 +1,37 @@
+// Shows a view while it is typed, and leads from an error to its line. Without it a button shows it.
+const form = document.getElementById("edit");
+const text = form.elements.content, show = document.querySelector("[data-show]");
+let frame = document.querySelector("iframe[name=preview]"), timer;
+
+function go(line, column) {
+  const before = text.value.split("\n").slice(0, line - 1).join("\n");
+  const at = (line > 1 ? before.length + 1 : 0) + column - 1, end = text.value.indexOf("\n", at);
+  text.focus();
+  text.setSelectionRange(at, end < 0 ? text.value.length : end);
+  text.scrollTop = (line - 4) * Number.parseFloat(getComputedStyle(text).lineHeight);
+}
+// A page that is tried is of an origin of its own: only the page that tells an error can be looked into.
+function shown() {
+  const place = frame.contentDocument?.querySelector("[data-line]");
+  if (!place) return;
+  place.hidden = false;
+  place.parentElement.querySelector("span").remove();
+  place.addEventListener("click", () => go(Number(place.dataset.line), Number(place.dataset.column)));
+}
+// A new frame each time: what an old one goes to would be steps of the way back.
+function again() {
+  const fresh = frame.cloneNode();
+  fresh.removeAttribute("src");
+  frame.replaceWith(fresh);
+  frame = fresh;
+  frame.addEventListener("load", shown);
+  form.requestSubmit(show);
+}
+show.addEventListener("click", (event) => {
+  event.preventDefault();
+  again();
+});
+text.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(again, 600); });
+for (const choice of document.querySelectorAll("[data-shows]")) choice.addEventListener("change", again);
+frame.addEventListener("load", shown);
+if (!frame.hasAttribute("src")) again();

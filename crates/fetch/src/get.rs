@@ -53,9 +53,11 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
     }
 }
 
-/// What is posted. It may be secret, and is not printed.
+/// What is sent. It may be secret, and is not printed.
 #[derive(Clone)]
 pub struct PostBody {
+    /// Its method: POST, or GET of what has no body.
+    pub method: Method,
     /// Its media type.
     pub media_type: &'static str,
     /// The text.
@@ -69,6 +71,11 @@ pub struct PostBody {
 }
 
 impl PostBody {
+    /// Nothing but headers: a GET.
+    pub fn none() -> Self {
+        Self { method: Method::GET, ..Self::of("text/plain", String::new()) }
+    }
+
     /// A form.
     pub const fn form(text: String) -> Self {
         Self::of("application/x-www-form-urlencoded", text)
@@ -81,7 +88,8 @@ impl PostBody {
 
     /// A text of a media type.
     pub const fn of(media_type: &'static str, text: String) -> Self {
-        Self { media_type, text, bearer: None, headers: Vec::new(), reads_refusals: false }
+        let method = Method::POST;
+        Self { method, media_type, text, bearer: None, headers: Vec::new(), reads_refusals: false }
     }
 }
 
@@ -120,7 +128,19 @@ pub async fn exchange(
     limits: Limits,
     policy: &Policy,
 ) -> Result<(u16, Vec<u8>), Failure> {
-    let body = PostBody { reads_refusals: true, ..PostBody::form(form) };
+    ask(url, PostBody { reads_refusals: true, ..PostBody::form(form) }, limits, policy).await
+}
+
+/// Sends this to a URL; the answer's status and body, where that is read.
+///
+/// # Errors
+/// [`Failure`]
+pub async fn ask(
+    url: &str,
+    body: PostBody,
+    limits: Limits,
+    policy: &Policy,
+) -> Result<(u16, Vec<u8>), Failure> {
     let answer = request(url, Some(body), limits, policy, None).await?;
     Ok((answer.status.as_u16(), answer.document))
 }
@@ -162,7 +182,8 @@ async fn request(
         let kept =
             kept.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
         let idle = kept.as_ref().and_then(|(connections, key)| connections.take(key, &addresses));
-        let (connection, answer) = ask(idle, Connection::open(&addresses, secure, time), request).await?;
+        let (connection, answer) =
+            converse(idle, Connection::open(&addresses, secure, time), request).await?;
         let told = HostAnswer::of(&answer);
         if let Some((connections, key)) = kept {
             connections.keep(key, connection, (answer, limits.bytes)).await;
@@ -176,7 +197,7 @@ async fn request(
 }
 
 /// Asks on a connection that was kept, or on a new one. That its host closed it meanwhile is no failure.
-async fn ask(
+async fn converse(
     kept: Option<Connection>,
     open: impl Future<Output = Result<Connection, Failure>>,
     request: Request<Full<Bytes>>,
@@ -237,7 +258,10 @@ fn prepare(url: &Url, body: Option<PostBody>) -> Result<Request<Full<Bytes>>, Fa
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
     let mut text = String::new();
     if let Some(body) = body {
-        request = request.method(Method::POST).header(CONTENT_TYPE, body.media_type);
+        if body.method == Method::POST {
+            request = request.header(CONTENT_TYPE, body.media_type);
+        }
+        request = request.method(body.method);
         if let Some(token) = body.bearer {
             let mut value =
                 HeaderValue::from_bytes(&[b"Bearer ", token.expose()].concat()).map_err(|_| Failure::Url)?;

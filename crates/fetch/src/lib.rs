@@ -16,5 +16,5 @@ mod tls;
 pub use address::is_public;
 pub use connection::Connections;
 pub use failure::Failure;
-pub use get::{Limits, Policy, PostBody, deliver, exchange, get, post, resolve};
+pub use get::{Limits, Policy, PostBody, ask, deliver, exchange, get, post, resolve};
 pub use networks::Networks;

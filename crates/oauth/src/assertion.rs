@@ -5,9 +5,10 @@ use aws_lc_rs::hmac;
 use chancery_record::{Json, Secret, Timestamp};
 
 use crate::{
-    Algorithm, Code, Jwk, Refusal,
+    Algorithm, Code, Jwk, KeyMiss, Refusal,
     claims::{seconds, short_text, text},
     compact::Compact,
+    fitting_keys,
 };
 
 /// How far ahead an assertion may expire, in seconds.
@@ -16,8 +17,6 @@ pub const MAX_LIFETIME: i64 = 3600;
 pub const LEEWAY: i64 = 60;
 /// The bytes that the id of a client or of an assertion may have: far above any in use.
 const MAX_ID: usize = 256;
-/// The most keys tried for one assertion; a client with more must name one by `kid`.
-const MAX_TRIED: usize = 10;
 
 /// The keys that may verify a client's assertion. The client's method decides, never the assertion's header.
 #[derive(Clone, Copy, Debug)]
@@ -181,21 +180,15 @@ fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> 
     if token.algorithm.is_symmetric() {
         return Err(refuse("The client signs with a private key, not with its secret."));
     }
-    let kid = match token.header.get("kid") {
-        None => None,
-        Some(Json::Text(kid)) => Some(kid.as_str()),
-        Some(_) => return Err(refuse("kid is no text.")),
-    };
-    // a key without a kid, e.g. of a certificate, may be the one that the header names
-    let meant = |jwk: &&Jwk| kid.is_none() || jwk.kid.is_none() || jwk.kid.as_deref() == kid;
-    let fitting: Vec<&Jwk> =
-        keys.iter().filter(meant).filter(|jwk| jwk.may_verify(token.algorithm)).collect();
-    if fitting.is_empty() {
-        return Err(refuse("The client has no usable key of this kid and algorithm."));
-    }
-    if fitting.len() > MAX_TRIED {
-        return Err(refuse("The client has many keys: the header must name one by kid."));
-    }
+    let fitting = fitting_keys(&token.header, keys, token.algorithm).map_err(|miss| {
+        refuse(match miss {
+            KeyMiss::Malformed => "kid is no text.",
+            KeyMiss::Unknown | KeyMiss::OtherUse | KeyMiss::OtherAlgorithm => {
+                "The client has no usable key of this kid and algorithm."
+            }
+            KeyMiss::Many => "The client has many keys: the header must name one by kid.",
+        })
+    })?;
     Ok(fitting.iter().any(|jwk| jwk.verifies(token.algorithm, token.signed, &token.signature)))
 }
 

@@ -14,6 +14,8 @@ mod dpop;
 mod exchange;
 mod facts;
 mod fapi;
+mod fitting;
+mod half_hash;
 mod jwk;
 mod jwk_set;
 mod key_fault;
@@ -46,12 +48,15 @@ pub use authorize::{
     response_mode::{ResponseMode, Transport},
     response_type::ResponseType,
 };
+pub use compact::TokenParts;
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};
 pub use exchange::{
     ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, targets, write_actors,
 };
 pub use facts::{Authentication, ClientFacts, Encryption, Method, SecurityProfile};
+pub use fitting::{KeyMiss, fitting_keys};
+pub use half_hash::half_hash;
 pub use jwk::{Jwk, Purpose};
 pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
 pub use key_fault::{KeyFault, KeyProblem};

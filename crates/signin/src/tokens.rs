@@ -1,9 +1,8 @@
 //! The tokens that a client app gets of a person.
 
-use aws_lc_rs::digest::{SHA256, SHA384, SHA512, digest};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
-use chancery_oauth::OPENID;
+use chancery_oauth::{OPENID, half_hash};
 use chancery_resource::{StoreError, settings::Options};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -150,29 +149,5 @@ impl IdToken<'_> {
             );
         }
         claims
-    }
-}
-
-/// The left half of a token's digest, by the hash of the ID token's algorithm, in base64url (OpenID Connect Core 1.0,
-/// section 3.1.3.6).
-fn half_hash(token: &str, algorithm: &str) -> String {
-    let hash = match algorithm {
-        name if name.ends_with("256") => digest(&SHA256, token.as_bytes()),
-        name if name.ends_with("384") => digest(&SHA384, token.as_bytes()),
-        _ => digest(&SHA512, token.as_bytes()),
-    };
-    let half = hash.as_ref().split_at(hash.as_ref().len() / 2).0;
-    BASE64_URL_SAFE_NO_PAD.encode(half)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::half_hash;
-
-    /// OpenID Connect Core 1.0, appendix A.3: the token and its `at_hash`.
-    #[test]
-    fn the_hash_is_that_of_the_specification() {
-        let token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y";
-        assert_eq!(half_hash(token, "RS256"), "77QmUPtjPfzWtF2AnpK9RQ");
     }
 }

@@ -1,0 +1,18 @@
+//! The keys by which a provider signs.
+
+use chancery_oauth::{Jwk, JwkSet};
+
+use crate::Check;
+
+/// Judges the document of a provider's keys; those that can be used.
+pub fn judge_keys(document: &[u8]) -> (Check, Vec<Jwk>) {
+    match JwkSet::parse(document) {
+        Ok(set) => {
+            let detail = format!("The provider publishes keys that can be used: {}.", set.keys.len());
+            (Check::new("keys", true, detail), set.keys)
+        }
+        Err(problem) => {
+            (Check::failed("keys", format!("The provider's keys cannot be used: {problem}.")), Vec::new())
+        }
+    }
+}

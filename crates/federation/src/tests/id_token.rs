@@ -1,0 +1,209 @@
+//! ID tokens: a right one, and each that is wrong in one way.
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey},
+    encoding::{AsDer as _, Pkcs8V1Der},
+    hmac,
+    rsa::{KeySize, OAEP_SHA256_MGF1SHA256, OaepPublicEncryptingKey, PrivateDecryptingKey},
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_certificate::{Algorithm, PrivateKey};
+use chancery_jwe::OpeningKey;
+use chancery_oauth::half_hash;
+use chancery_record::{Secret, Timestamp};
+use serde_json::{Value, json};
+
+use super::{ISSUER, client, failing};
+use crate::{Check, Client, Expected, Kind, judge_id_token, judge_keys};
+
+const NOW: i64 = 1_800_000_000;
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn key() -> PrivateKey {
+    let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+    PrivateKey::read(pair.to_pkcs8v1().unwrap().as_ref(), None).unwrap()
+}
+
+fn claims() -> Value {
+    json!({
+        "iss": ISSUER, "sub": "ada", "aud": "chancery", "exp": NOW + 300, "iat": NOW, "nonce": "n",
+        "at_hash": half_hash("access", "ES256"),
+    })
+}
+
+fn sign(key: &PrivateKey, header: &Value, claims: &Value) -> String {
+    let signed = format!("{}.{}", base64(header.to_string()), base64(claims.to_string()));
+    let signature = key.sign(Algorithm::Es256, signed.as_bytes()).unwrap();
+    format!("{signed}.{}", base64(signature))
+}
+
+fn header() -> Value {
+    json!({ "alg": "ES256", "kid": "k" })
+}
+
+fn jwk(key: &PrivateKey, purpose: &str) -> Value {
+    let mut jwk = key.public_jwk("k");
+    jwk["use"] = json!(purpose);
+    jwk
+}
+
+fn judged(token: &str, client: &Client, issuer: &str, keys: &Value) -> (Vec<Check>, bool) {
+    judged_with(token, (client, issuer), keys, &[])
+}
+
+fn judged_with(
+    token: &str,
+    (client, issuer): (&Client, &str),
+    keys: &Value,
+    opening: &[OpeningKey],
+) -> (Vec<Check>, bool) {
+    let (_, keys) = judge_keys(json!({ "keys": keys }).to_string().as_bytes());
+    let expected = Expected {
+        client,
+        issuer,
+        keys: &keys,
+        opening,
+        nonce: "n",
+        access_token: "access",
+        now: Timestamp(NOW * 1000),
+    };
+    let (checks, claims) = judge_id_token(token, &expected);
+    (checks, claims.is_some())
+}
+
+#[test]
+fn every_wrong_claim_is_told() {
+    let (key, client) = (key(), client(Kind::OpenIdConnect));
+    let keys = json!([jwk(&key, "sig")]);
+    let wrong = |name: &str, value: Value| {
+        let mut claims = claims();
+        claims[name] = value;
+        failing(&judged(&sign(&key, &header(), &claims), &client, ISSUER, &keys).0)
+    };
+    assert_eq!(wrong("acr", json!("mfa")), [""; 0]);
+    assert_eq!(wrong("aud", json!(["chancery"])), [""; 0]);
+    assert_eq!(wrong("azp", json!("chancery")), [""; 0]);
+    assert_eq!(wrong("exp", json!(NOW - 59)), [""; 0], "clocks differ");
+    for (name, value, check) in [
+        ("iss", json!("https://other.example"), "tokenIssuer"),
+        ("iss", Value::Null, "tokenIssuer"),
+        ("aud", json!("other"), "audience"),
+        ("aud", json!([]), "audience"),
+        ("aud", json!(7), "audience"),
+        ("azp", json!("other"), "authorizedParty"),
+        ("azp", json!(7), "authorizedParty"),
+        ("aud", json!(["chancery", "other"]), "authorizedParty"),
+        ("sub", json!(""), "subject"),
+        ("sub", json!("x".repeat(256)), "subject"),
+        ("exp", json!(NOW - 60), "expiry"),
+        ("exp", json!("soon"), "expiry"),
+        ("iat", json!(NOW + 61), "issuedAt"),
+        ("iat", json!(NOW - 601), "issuedAt"),
+        ("iat", Value::Null, "issuedAt"),
+        ("nonce", json!("m"), "nonce"),
+        ("nonce", Value::Null, "nonce"),
+        ("at_hash", json!(half_hash("another", "ES256")), "accessTokenHash"),
+    ] {
+        assert_eq!(wrong(name, value.clone()), [check], "{name} {value}");
+    }
+    let all = json!({ "iss": "x", "aud": "y", "exp": 1, "iat": 1, "nonce": "z" });
+    let found = judged(&sign(&key, &header(), &all), &client, ISSUER, &keys).0;
+    assert_eq!(failing(&found), ["tokenIssuer", "audience", "subject", "expiry", "issuedAt", "nonce"]);
+}
+
+#[test]
+fn every_wrong_signature_is_told() {
+    let (key, other, client) = (key(), key(), client(Kind::OpenIdConnect));
+    let failing = |token: &str, keys: Value| failing(&judged(token, &client, ISSUER, &keys).0);
+    let good = sign(&key, &header(), &claims());
+    assert_eq!(failing(&good, json!([jwk(&key, "sig")])), [""; 0]);
+    assert_eq!(failing(&good, json!([jwk(&other, "sig")])), ["signature"]);
+    assert_eq!(failing(&good, json!([jwk(&key, "enc")])), ["key"], "of another use");
+    let unknown = sign(&key, &json!({ "alg": "ES256", "kid": "other" }), &claims());
+    assert_eq!(failing(&unknown, json!([jwk(&key, "sig")])), ["key"]);
+    let number = sign(&key, &json!({ "alg": "ES256", "kid": 7 }), &claims());
+    assert_eq!(failing(&number, json!([jwk(&key, "sig")])), ["key"]);
+    let unfit = sign(&key, &json!({ "alg": "RS256", "kid": "k" }), &claims());
+    assert_eq!(failing(&unfit, json!([jwk(&key, "sig")])), ["key"]);
+    let unnamed = sign(&key, &json!({ "alg": "ES256" }), &claims());
+    assert_eq!(failing(&unnamed, json!([jwk(&other, "enc"), key.public_jwk("own")])), [""; 0]);
+    // nobody's signature, and one by what the client knows, too
+    let none = format!("{}.{}.", base64(r#"{"alg":"none"}"#), base64(claims().to_string()));
+    assert_eq!(failing(&none, json!([jwk(&key, "sig")])), ["algorithm"]);
+    let mut hashed = claims();
+    hashed["at_hash"] = json!(half_hash("access", "HS256"));
+    let signed = format!("{}.{}", base64(r#"{"alg":"HS256","kid":"k"}"#), base64(hashed.to_string()));
+    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b"secret"), signed.as_bytes());
+    assert_eq!(failing(&format!("{signed}.{}", base64(mac)), json!([jwk(&key, "sig")])), ["algorithm"]);
+    for broken in ["", "a.b", "a.b.c", &good[1..], &"a".repeat(100_000)] {
+        let (checks, has_claims) = judged(broken, &client, ISSUER, &json!([jwk(&key, "sig")]));
+        assert!(!has_claims && checks.iter().any(|check| check.name == "idToken" && !check.passed));
+    }
+}
+
+/// Microsoft's issuer has the organisation that the token names, which must be an id.
+#[test]
+fn the_issuer_of_microsoft_follows_from_tid() {
+    let (key, mut client) = (key(), client(Kind::Microsoft));
+    let keys = json!([jwk(&key, "sig")]);
+    let issuer = client.kind.issuer("");
+    let failing_of = |client: &Client, iss: &str, tid: &str| {
+        let mut claims = claims();
+        (claims["iss"], claims["tid"]) = (json!(iss), json!(tid));
+        failing(&judged(&sign(&key, &header(), &claims), client, issuer, &keys).0)
+    };
+    let tid = "0190b5a0-0000-7000-8000-000000000001";
+    let home = format!("https://login.microsoftonline.com/{tid}/v2.0");
+    assert_eq!(failing_of(&client, &home, tid), [""; 0]);
+    for (iss, tid) in [
+        (home.as_str(), "0190b5a0-0000-7000-8000-000000000002"),
+        ("https://login.microsoftonline.com/x/../y/v2.0", "x/../y"),
+        (issuer, "{tenantid}x"),
+    ] {
+        let failed = failing_of(&client, iss, tid);
+        assert_eq!(failed.is_empty(), iss == issuer, "{iss}");
+    }
+    client.tenants = vec!["0190b5a0-0000-7000-8000-000000000009".to_owned()];
+    assert_eq!(failing_of(&client, &home, tid), ["tenant"]);
+    client.tenants.push(tid.to_owned());
+    assert_eq!(failing_of(&client, &home, tid), [""; 0]);
+}
+
+/// Encrypts by RSA-OAEP-256 and A256GCM.
+fn encrypt(text: &str, key: &PrivateDecryptingKey) -> String {
+    let header = base64(r#"{"alg":"RSA-OAEP-256","enc":"A256GCM"}"#);
+    let public = OaepPublicEncryptingKey::new(key.public_key()).unwrap();
+    let mut room = vec![0; public.ciphertext_size()];
+    let wrapped = public.encrypt(&OAEP_SHA256_MGF1SHA256, &[7; 32], &mut room, None).unwrap();
+    let content = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &[7; 32]).unwrap());
+    let mut sealed = text.as_bytes().to_vec();
+    let nonce = Nonce::assume_unique_for_key([9; 12]);
+    let tag = content.seal_in_place_separate_tag(nonce, Aad::from(&header), &mut sealed).unwrap();
+    format!("{header}.{}.{}.{}.{}", base64(wrapped), base64([9; 12]), base64(sealed), base64(tag))
+}
+
+#[test]
+fn an_encrypted_token_is_opened_by_a_linked_certificate() {
+    let (key, client) = (key(), client(Kind::OpenIdConnect));
+    let [own, other] = [(); 2].map(|()| PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap());
+    let opening = |key: &PrivateDecryptingKey| {
+        let der: Pkcs8V1Der<'_> = key.as_der().unwrap();
+        OpeningKey::read(&Secret::new(der.as_ref())).unwrap()
+    };
+    let token = encrypt(&sign(&key, &header(), &claims()), &own);
+    let judged =
+        |opening: &[OpeningKey]| judged_with(&token, (&client, ISSUER), &json!([jwk(&key, "sig")]), opening);
+    let (checks, has_claims) = judged(&[opening(&other), opening(&own)]);
+    assert!(has_claims && failing(&checks).is_empty() && checks[0].name == "encryption", "{checks:?}");
+    for keys in [vec![], vec![opening(&other)]] {
+        let (checks, has_claims) = judged(&keys);
+        assert_eq!(
+            (failing(&checks), has_claims, checks[0].option),
+            (vec!["encryption"], false, Some("certStores"))
+        );
+    }
+}

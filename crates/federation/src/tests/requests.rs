@@ -1,0 +1,108 @@
+//! What is sent to a provider.
+
+use chancery_certificate::PrivateKey;
+use chancery_oauth::{Challenge, Expected, Jwk, Keys, PublicKey, verify_assertion};
+use chancery_record::{Secret, Timestamp};
+
+use super::{client, discovery, failing};
+use crate::{
+    Asked, Kind, Proof, SigningKey, authorization_address, choose_proof, judge_request, token_request,
+};
+
+fn fields(query: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+#[test]
+fn a_browser_is_sent_with_state_nonce_and_challenge() {
+    let asked = Asked { state: "s", nonce: "n", verifier: "v" };
+    let address = authorization_address(&discovery(), &client(Kind::OpenIdConnect), asked);
+    let (before, query) = address.split_once('?').unwrap();
+    assert_eq!(before, "https://provider.example/authorize");
+    let challenge = Challenge::of("v").to_string();
+    let wanted = [
+        ("p", "1"),
+        ("response_type", "code"),
+        ("client_id", "chancery"),
+        ("redirect_uri", "https://id.example/external/1/callback"),
+        ("scope", "openid profile email"),
+        ("state", "s"),
+        ("nonce", "n"),
+        ("code_challenge", challenge.as_str()),
+        ("code_challenge_method", "S256"),
+        ("resource", "https://api.example/"),
+    ];
+    assert_eq!(fields(query), wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_told() {
+    let mut client = client(Kind::OpenIdConnect);
+    assert_eq!(failing(&judge_request(&client)), [""; 0]);
+    client.scopes.push("a\"b".to_owned());
+    client.resources.push("no address".to_owned());
+    client.redirect_uri = "http://id.example/callback".to_owned();
+    assert_eq!(failing(&judge_request(&client)), ["scopes", "resources", "callback"]);
+}
+
+#[test]
+fn the_secret_goes_as_the_provider_takes_it() {
+    let client = client(Kind::OpenIdConnect);
+    let mut discovery = discovery();
+    for (methods, has_key, proof, option) in [
+        (&["client_secret_basic", "client_secret_post"][..], false, Proof::Basic, None),
+        (&["client_secret_post"], false, Proof::Post, None),
+        (&["private_key_jwt"], true, Proof::PrivateKey, None),
+        (&["private_key_jwt"], false, Proof::Basic, Some("certStores")),
+        (&["client_secret_basic"], true, Proof::PrivateKey, Some("certStores")),
+        (&["tls_client_auth"], false, Proof::Basic, Some("ClientSecret")),
+    ] {
+        discovery.methods = methods.iter().map(|method| (*method).to_owned()).collect();
+        let (check, chosen) = choose_proof(&discovery, has_key);
+        assert_eq!((chosen, check.option, check.passed), (proof, option, option.is_none()), "{methods:?}");
+    }
+    let secret = Secret::new("a:b c");
+    let basic = token_request(&discovery, &client, (Proof::Basic, &secret), ("c", "v"));
+    // chancery:a%3Ab+c
+    assert_eq!(basic.authorization.as_deref(), Some("Basic Y2hhbmNlcnk6YSUzQWIrYw=="));
+    assert!(!basic.form.contains("client_secret") && !format!("{basic:?}").contains("a%3A"));
+    let post = token_request(&discovery, &client, (Proof::Post, &secret), ("c", "v"));
+    assert!(post.authorization.is_none() && post.form.contains("client_secret=a%3Ab+c"));
+    for request in [basic, post] {
+        assert!(request.form.starts_with("grant_type=authorization_code&code=c&redirect_uri="));
+        assert!(request.form.contains("code_verifier=v&resource=https%3A%2F%2Fapi.example%2F"));
+    }
+}
+
+/// The assertion is one that this server itself would take of a client.
+#[test]
+fn a_key_signs_an_assertion() {
+    let client = client(Kind::OpenIdConnect);
+    let mut discovery = discovery();
+    let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
+    let der = aws_lc_rs::encoding::AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).unwrap();
+    let key = PrivateKey::read(der.as_ref(), None).unwrap();
+    let spki: aws_lc_rs::encoding::PublicKeyX509Der<'_> =
+        aws_lc_rs::encoding::AsDer::as_der(aws_lc_rs::signature::KeyPair::public_key(&pair)).unwrap();
+    let public = Jwk::of(PublicKey::from_spki(spki.as_ref()).unwrap());
+    let signing = SigningKey { key, x5t: "t".to_owned() };
+    for algorithms in [&[][..], &["RS256", "PS256"], &["PS256"]] {
+        discovery.signing_algorithms = algorithms.iter().map(|name| (*name).to_owned()).collect();
+        let assertion = signing.assertion(&discovery, &client, "one", 1_000).unwrap();
+        let expected = Expected {
+            client_ids: &["chancery"],
+            audiences: &["https://provider.example/token"],
+            one_audience: true,
+            now: Timestamp(1_000_000),
+            max_lifetime: 300,
+            leeway: 0,
+        };
+        let keys = [public.clone()];
+        let verified = verify_assertion(&assertion, Keys::Public(&keys), &expected).unwrap();
+        let wanted = if algorithms == ["PS256"] { "PS256" } else { "RS256" };
+        assert_eq!((verified.jti.as_str(), verified.algorithm.name()), ("one", wanted));
+    }
+    discovery.signing_algorithms = vec!["ES256".to_owned()];
+    let refused = signing.assertion(&discovery, &client, "one", 1_000).unwrap_err();
+    assert_eq!((refused.name, refused.option), ("clientAuthentication", Some("certStores")));
+}

@@ -1,0 +1,115 @@
+//! The request for tokens and its answer (OpenID Connect Core 1.0, section 3.1.3; RFC 6749, sections 2.3.1 and 4.1.3).
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_record::{Json, Secret, read_json_within};
+use form_urlencoded::{Serializer, byte_serialize};
+
+use crate::{
+    Check, Client, Discovery, Proof,
+    check::{text, told},
+};
+
+/// The type of assertions (RFC 7523, section 2.2).
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// A request for tokens. `Debug` does not print it.
+pub struct TokenRequest {
+    /// Where to.
+    pub url: String,
+    /// The form.
+    pub form: String,
+    /// The header `Authorization`.
+    pub authorization: Option<String>,
+}
+
+impl std::fmt::Debug for TokenRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("TokenRequest(hidden)")
+    }
+}
+
+/// The request that redeems a code. `shown` is what the proof takes: the secret, or an assertion.
+pub fn token_request(
+    discovery: &Discovery,
+    client: &Client,
+    (proof, shown): (Proof, &Secret),
+    (code, verifier): (&str, &str),
+) -> TokenRequest {
+    let shown = String::from_utf8_lossy(shown.expose());
+    let mut form = Serializer::new(String::new());
+    form.append_pair("grant_type", "authorization_code").append_pair("code", code);
+    form.append_pair("redirect_uri", &client.redirect_uri).append_pair("code_verifier", verifier);
+    for resource in &client.resources {
+        form.append_pair("resource", resource);
+    }
+    let mut authorization = None;
+    match proof {
+        Proof::Basic => {
+            // each is encoded as in a form before they are joined
+            let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let joined = format!("{}:{}", part(&client.id), part(&shown));
+            authorization = Some(format!("Basic {}", BASE64_STANDARD.encode(joined)));
+        }
+        Proof::Post => {
+            form.append_pair("client_id", &client.id).append_pair("client_secret", &shown);
+        }
+        Proof::PrivateKey => {
+            form.append_pair("client_id", &client.id).append_pair("client_assertion_type", ASSERTION);
+            form.append_pair("client_assertion", &shown);
+        }
+    }
+    TokenRequest { url: discovery.token_endpoint.clone(), form: form.finish(), authorization }
+}
+
+/// What a code was redeemed for. `Debug` does not print it.
+pub struct Tokens {
+    /// The ID token.
+    pub id_token: String,
+    /// The access token.
+    pub access_token: String,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Tokens(hidden)")
+    }
+}
+
+/// Judges the answer of the token endpoint.
+pub fn judge_tokens(status: u16, body: &[u8], proof: Proof) -> (Check, Option<Tokens>) {
+    let json = read_json_within(body, 1_000).ok().filter(|json| matches!(json, Json::Object(_)));
+    let Some(json) = json else {
+        let detail = format!("The token endpoint answered {status}, and no JSON object.");
+        return (Check::failed("tokens", detail).by("Authority"), None);
+    };
+    if status != 200 {
+        let error = text(&json, "error").unwrap_or_default();
+        let about =
+            text(&json, "error_description").map(|text| format!(": {}", told(text))).unwrap_or_default();
+        let detail = format!("The token endpoint answered {status} by {}{about}.", told(error));
+        let check = Check::failed("tokens", detail);
+        return match error {
+            "invalid_client" if proof == Proof::PrivateKey => (check.by("certStores"), None),
+            "invalid_client" => (check.by("ClientSecret"), None),
+            "unauthorized_client" => (check.by("ClientId"), None),
+            "invalid_grant" => (check.by("CallbackPath"), None),
+            "invalid_target" => (check.by("RequestResources"), None),
+            _ => (check, None),
+        };
+    }
+    let is_bearer = text(&json, "token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
+    match (text(&json, "id_token"), text(&json, "access_token")) {
+        (Some(id_token), Some(access_token)) if is_bearer => {
+            let tokens = Tokens { id_token: id_token.to_owned(), access_token: access_token.to_owned() };
+            (
+                Check::new("tokens", true, "The code was redeemed for an ID token and an access token."),
+                Some(tokens),
+            )
+        }
+        (None, _) => {
+            (Check::failed("tokens", "The answer has no id_token: it is none of OpenID Connect."), None)
+        }
+        (_, None) => (Check::failed("tokens", "The answer has no access_token."), None),
+        _ => (Check::failed("tokens", "token_type is not Bearer."), None),
+    }
+}

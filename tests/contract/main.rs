@@ -53,6 +53,7 @@ mod password;
 mod password_removal;
 mod permissions;
 mod pooler;
+mod provider_trial;
 mod public;
 mod quarantine;
 mod ready;

@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_certificate::{Algorithm, KeyKind, PrivateKey};
 use serde_json::{Value, json};
 
-use crate::{Check, Client, Discovery};
+use crate::{Check, Client, Discovery, check::told};
 
 /// How long an assertion is good, in seconds.
 const LIFETIME: i64 = 300;
@@ -53,11 +53,8 @@ pub fn choose_proof(discovery: &Discovery, has_key: bool) -> (Check, Proof) {
             proof,
         );
     }
-    let served = discovery.methods.join(", ");
-    let detail = format!(
-        "This server proves itself by {name}, and the provider takes {}.",
-        crate::check::told(&served)
-    );
+    let taken = discovery.methods.join(", ");
+    let detail = format!("This server proves itself by {name}, and the provider takes {}.", told(&taken));
     let option = if has_key || serves(Proof::PrivateKey) { "certStores" } else { "ClientSecret" };
     (Check::failed("clientAuthentication", detail).by(option), proof)
 }

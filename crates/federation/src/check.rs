@@ -35,6 +35,7 @@ impl Check {
     }
 
     /// The same check, set right by this option.
+    #[must_use]
     pub const fn by(mut self, option: &'static str) -> Self {
         self.option = Some(option);
         self

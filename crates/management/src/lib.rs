@@ -50,6 +50,7 @@ static OPERATIONS: &[&[Op]] = &[
     idp_instance::LOOK_UPS,
     idp_instance::METADATA,
     idp_instance::SCIM,
+    idp_instance::TRIAL,
     &mfa_instance::OPERATIONS,
     &mfa_instance::TENANTS,
     &mfa_instance::IDP_INSTANCES,

@@ -24,6 +24,7 @@ pub use audit::{
     event_cursor::{EventCursor, TrailState},
     feed, proof as audit_proof, trail as audit_trail,
 };
+pub use call::elsewhere::{AskElsewhere, ElsewhereAnswer, ElsewhereRequest};
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
 pub use call::problem::{Problem, ProblemKind};
 pub use call::webhook::{SendWebhook, WebhookOutcome, WebhookRequest};

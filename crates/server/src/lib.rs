@@ -4,6 +4,7 @@ mod arguments;
 mod audit;
 mod config;
 mod console;
+mod elsewhere;
 mod end;
 mod first_start;
 mod jobs;

@@ -24,7 +24,7 @@ use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tl
 use serde_json::json;
 
 use crate::{
-    Config, Reload, RootAccess, console, first_start,
+    Config, Reload, RootAccess, console, elsewhere, first_start,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     log, recover, webhook,
 };
@@ -274,6 +274,7 @@ async fn assemble(
         snapshot: ItemCache::default(),
         tails: Tails::default(),
         send_webhook: webhook::sender(config.event_networks.clone()),
+        ask_elsewhere: elsewhere::asker(config.private_destinations.clone()),
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let has_console = config.console && config.sign_in;

@@ -25,7 +25,7 @@ use crate::{
     connections::{ConnectionLimits, Connections},
     deprecation::Deprecation,
     event_stream::Streams,
-    execute,
+    execute, external,
     fair_shares::LongReads,
     health::Jobs,
     limiter::Limiter,
@@ -305,7 +305,11 @@ impl App {
         (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
-        let (target, parameters) = self.routes.find(parts.uri.path())?;
+        let found = self.routes.find(parts.uri.path());
+        let (target, parameters) = match found {
+            Ok(found) => found,
+            Err(problem) => return external::of_path(self, parts).ok_or(problem),
+        };
         match target {
             Target::System(route, whose) => {
                 Span::current().record("operation", route.path());

@@ -18,6 +18,7 @@ mod documentation;
 mod event_stream;
 mod event_types;
 mod execute;
+mod external;
 mod fair_shares;
 mod figures;
 mod guard;

@@ -17,7 +17,7 @@ use crate::{
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
     discovery::discovery,
-    documentation,
+    documentation, external,
     listener::{Peer, Serves},
     pages,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
@@ -68,6 +68,8 @@ pub enum SystemRoute {
     Console,
     /// Any other page of the console.
     ConsolePage,
+    /// Where an identity provider leads people back to.
+    External,
     /// What directories provision by SCIM: an identity provider instance.
     Scim,
     /// The same, below it.
@@ -93,7 +95,7 @@ pub enum IssuerKind {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -114,6 +116,7 @@ impl SystemRoute {
         Self::Content,
         Self::Console,
         Self::ConsolePage,
+        Self::External,
         Self::Scim,
         Self::ScimPath,
         Self::Documentation,
@@ -145,6 +148,7 @@ impl SystemRoute {
             Self::Content => "/content/{*location}",
             Self::Console => "/console",
             Self::ConsolePage => "/console/{*page}",
+            Self::External => "/external/{instanceId}/callback",
             Self::Scim => "/api/scim/v2/{idpInstance}",
             Self::ScimPath => "/api/scim/v2/{idpInstance}/{*path}",
             Self::Documentation => "/openapi",
@@ -199,6 +203,7 @@ impl SystemRoute {
                 (&[Method::POST][..], "POST")
             }
             Self::Console | Self::ConsolePage => (&[Method::GET, Method::POST][..], "GET, POST"),
+            Self::External => (&[Method::GET][..], "GET"),
             _ if self.is_of_browsers() || self == Self::UserInfo => {
                 (&[Method::GET, Method::POST][..], "GET, POST")
             }
@@ -214,8 +219,8 @@ impl SystemRoute {
             let none = || Problem::not_found("console at this server");
             return pages.ok_or_else(none)?(app, parts, body, now).await;
         }
-        let is_of_people =
-            self.is_of_browsers() || matches!(self, Self::UserInfo | Self::DeviceAuthorization);
+        let is_of_people = self.is_of_browsers()
+            || matches!(self, Self::UserInfo | Self::DeviceAuthorization | Self::External);
         if is_of_people && !app.sign_in.is_on {
             return Err(Problem::not_found("path here: nobody signs in at this server"));
         }
@@ -261,6 +266,7 @@ impl SystemRoute {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
+            Self::External => external::of_instance(parts, parameter)?,
             Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {
                 documentation::page(parts)
             }
@@ -310,6 +316,7 @@ impl SystemRoute {
                 | Self::SignInPage
                 | Self::Console
                 | Self::ConsolePage
+                | Self::External
                 | Self::Scim
                 | Self::ScimPath
         )

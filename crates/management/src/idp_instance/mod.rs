@@ -3,6 +3,7 @@
 mod look_up;
 mod metadata;
 mod scim;
+mod trial;
 
 use std::collections::HashMap;
 
@@ -41,6 +42,7 @@ use crate::{
 pub use look_up::OPERATIONS as LOOK_UPS;
 pub use metadata::{IDP_INSTANCE_METADATA, IdpInstanceMetadata, OPERATIONS as METADATA};
 pub use scim::OPERATIONS as SCIM;
+pub use trial::OPERATIONS as TRIAL;
 
 id_types! {
     /// The id of an identity provider instance.

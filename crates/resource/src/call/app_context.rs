@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicU32;
 
-use crate::{AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails};
+use crate::{
+    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails,
+};
 
 /// The cost parameters of argon2id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,4 +86,6 @@ pub struct AppContext {
     pub tails: Tails,
     /// Sends events to receivers.
     pub send_webhook: SendWebhook,
+    /// Asks servers that administrators name.
+    pub ask_elsewhere: AskElsewhere,
 }

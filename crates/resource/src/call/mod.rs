@@ -4,6 +4,7 @@ pub mod answer;
 pub mod app_context;
 pub mod context;
 pub mod digest;
+pub mod elsewhere;
 pub mod metadata;
 pub mod problem;
 pub mod random;

@@ -1,0 +1,161 @@
+//! Trying a provider out: an administrator signs in there once, and is told all that is right and wrong, and the claims that
+//! came back. Nobody is signed in by it, and nothing is kept of it but that its state was used.
+
+mod run;
+mod settings;
+mod told;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_federation::{Asked, TrialState, authorization_address};
+use chancery_record::{JsonText, OPEN, Timestamp, Value, record};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
+    Permit::SubscriptionAdmin, Problem, Purpose, Reply, StateTable, Tx, Work, random, read_form,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use self::{
+    run::{Begun, Completed},
+    settings::Settings,
+};
+use super::{IDP_INSTANCE, IdpInstance, look_up::find};
+
+/// How long a trial may take, in ms.
+const LONGEST: i64 = 10 * 60_000;
+
+record! {
+    /// What a provider answered to a trial.
+    struct IdpInstanceTrialAnswer {
+        /// The query of the address that the provider led back to, as it is there.
+        query: JsonText = OPEN.like("code=b25l&state=dHdv"),
+    }
+}
+
+static ANSWER: BodyForm = BodyForm::of::<IdpInstanceTrialAnswer>("IdpInstanceTrialAnswer");
+static BEGUN: JsonForm = JsonForm { name: "IdpInstanceTrial", schema: told::begun_schema };
+static COMPLETED: JsonForm = JsonForm { name: "IdpInstanceTrialOutcome", schema: told::completed_schema };
+
+/// The operations by which a provider is tried out.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "StartIdpInstanceTrial",
+        M::Post,
+        "/IdpInstance/{idpInstance}/trial",
+        SubscriptionAdmin,
+        &IDP_INSTANCE,
+        A::Custom(Custom::working(Purpose::Elsewhere, start).replying(Reply::Json(&BEGUN))),
+        "Begins to try a provider out: judges what it says of itself, and answers where to sign in. Nobody is signed in by it.",
+    )
+    .answering(200, Reply::Json(&BEGUN))
+    .added(),
+    Op::new(
+        "CompleteIdpInstanceTrial",
+        M::Post,
+        "/IdpInstance/{idpInstance}/trial/answer",
+        SubscriptionAdmin,
+        &IDP_INSTANCE,
+        A::Custom(
+            Custom::working(Purpose::Elsewhere, complete)
+                .taking(Body::Form(&ANSWER))
+                .replying(Reply::Json(&COMPLETED)),
+        ),
+        "Takes what a provider answered to a trial, once: all that was right and wrong, and the claims that came back.",
+    )
+    .answering(200, Reply::Json(&COMPLETED))
+    .added(),
+];
+
+fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let instance = find(call, tx, &IDP_INSTANCE)?;
+    let Some(begun) = call.result::<Begun>(0)? else {
+        let settings = Settings::read(call, tx, &instance)?;
+        let ask = call.context.app.ask_elsewhere.clone();
+        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, run::begin(ask, settings))));
+    };
+    let client = &begun.settings.client;
+    let url = match (&begun.discovery, call.context.actor) {
+        (Some(discovery), Some(actor)) if begun.can_go_on() => {
+            let state = TrialState {
+                instance: instance.get(IdpInstance::ID)?.0,
+                actor,
+                until: Timestamp(call.context.now.0 + LONGEST),
+                seed: random(),
+                path: begun.settings.path.clone(),
+            };
+            let secrets = Secrets::of(&call.context, &state);
+            let sealed = call.context.app.master.seal(TrialState::LABEL, &state.to_bytes());
+            let asked = Asked {
+                state: &BASE64_URL_SAFE_NO_PAD.encode(sealed),
+                nonce: &secrets.nonce,
+                verifier: &secrets.verifier,
+            };
+            Some(authorization_address(discovery, client, asked))
+        }
+        _ => None,
+    };
+    let told = json!({ "url": url, "callback": client.redirect_uri, "checks": told::checks(&begun.checks) });
+    call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let instance = find(call, tx, &IDP_INSTANCE)?;
+    if let Some(completed) = call.result::<Completed>(0)? {
+        call.answer.bytes.extend_from_slice(completed.to_json().to_string().as_bytes());
+        return Ok(Answer::new(call.request.op.status));
+    }
+    let form: IdpInstanceTrialAnswer = read_form(call)?;
+    let parameters = run::parameters(form.query.as_str());
+    let over = || {
+        let detail = "is of no trial of yours here that is under way: begin it anew";
+        Problem::wrong_field(IdpInstanceTrialAnswer::QUERY, detail)
+    };
+    let state = parameters.iter().find(|(name, _)| name == "state").and_then(|(_, sealed)| {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        TrialState::read(call.context.app.master.open(TrialState::LABEL, &sealed)?.expose())
+    });
+    let own = |state: &TrialState| {
+        Ok::<_, Problem>(
+            state.instance == instance.get(IdpInstance::ID)?.0
+                && call.context.actor == Some(state.actor)
+                && call.context.now.0 < state.until.0,
+        )
+    };
+    let state = state.ok_or_else(over)?;
+    if !own(&state)? || !claim(&call.context, tx, &state)? {
+        return Err(over());
+    }
+    let settings = Settings::read(call, tx, &instance)?;
+    let asked = run::Answered {
+        parameters,
+        secrets: Secrets::of(&call.context, &state),
+        assertion_id: Uuid::from_bytes(state.seed).to_string(),
+        now: call.context.now,
+    };
+    let ask = call.context.app.ask_elsewhere.clone();
+    Ok(Answer::after(Work::waiting(Purpose::Elsewhere, run::complete(ask, settings, asked))))
+}
+
+/// What only this server knows of a trial, until it is asked for.
+pub struct Secrets {
+    /// `nonce`
+    pub nonce: String,
+    /// `code_verifier`
+    pub verifier: String,
+}
+
+impl Secrets {
+    fn of(context: &Context, state: &TrialState) -> Self {
+        let of = |purpose| BASE64_URL_SAFE_NO_PAD.encode(context.app.master.digest(purpose, &state.seed));
+        Self { nonce: of("idp-instance-trial-nonce"), verifier: of("idp-instance-trial-verifier") }
+    }
+}
+
+/// Uses a state up; false where it was used before.
+fn claim(context: &Context, tx: &mut Tx<'_>, state: &TrialState) -> Result<bool, Problem> {
+    let text =
+        StateTable::UsedProof.insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");
+    let digest = context.app.master.digest("idp-instance-trial-used", &state.seed);
+    Ok(tx.execute(&text, &[Value::Bytes(digest), state.until.0.into()])? == 1)
+}

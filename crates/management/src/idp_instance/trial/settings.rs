@@ -1,0 +1,144 @@
+//! What an instance is set to, as far as signing in there needs it.
+
+use std::collections::HashMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use chancery_certificate::PrivateKey;
+use chancery_federation::{Check, Client, Kind, SigningKey};
+use chancery_jwe::OpeningKey;
+use chancery_record::{Secret, Value};
+use chancery_resource::{
+    Call, Problem, StoredRow, Tx, open_secret,
+    settings::{Options, Owner},
+};
+
+use super::super::IdpInstance;
+
+/// An instance's settings.
+pub struct Settings {
+    /// What this server is at the provider.
+    pub client: Client,
+    /// `ClientSecret`
+    pub secret: Secret,
+    /// The key of the linked certificate that signs, if there is one.
+    pub signing: Option<SigningKey>,
+    /// The keys of linked certificates that open tokens.
+    pub opening: Vec<OpeningKey>,
+    /// The path of the callback.
+    pub path: String,
+    /// What is wrong with options and certificates themselves.
+    pub checks: Vec<Check>,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// The instance is of a kind that cannot be tried out, or an option that it needs is empty.
+    pub fn read(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Self, Problem> {
+        let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
+        let (Some(kind), Some(owner)) = (Kind::named(kind_name), Owner::of_type(kind_name)) else {
+            return Err(Problem::conflict(format!(
+                "An instance of type {kind_name} cannot be tried out: OpenIdConnect, Microsoft and Google can."
+            )));
+        };
+        if instance.get(IdpInstance::HAS_CONFIGURATION_ERROR)? {
+            return Err(Problem::conflict(
+                "The instance has options that are empty and must not be, or cannot be read: set them first.",
+            ));
+        }
+        let id = instance.get(IdpInstance::ID)?.0;
+        let options = options(call, tx, owner, id.into())?;
+        let words = |name: &str| -> Vec<String> {
+            let is_between = |letter: char| letter.is_whitespace() || letter == ',';
+            let parts = options.text(name).split(is_between).filter(|part| !part.is_empty());
+            parts.map(str::to_owned).collect()
+        };
+        let is_open = kind == Kind::OpenIdConnect;
+        let own = |name: &str| if is_open { words(name) } else { Vec::new() };
+        let path = match options.text("CallbackPath") {
+            "" => format!("/external/{id}/callback"),
+            path => path.to_owned(),
+        };
+        let authority = if is_open { options.text("Authority") } else { "" };
+        let client = Client {
+            kind,
+            authority: kind.authority(authority).to_owned(),
+            id: options.text("ClientId").to_owned(),
+            scopes: words("AdditionalScopes"),
+            resources: own("RequestResources"),
+            tenants: own("ScimUniqueIdentifierValues"),
+            redirect_uri: format!("{}{path}", call.context.app.public_url),
+        };
+        let mut checks = Vec::new();
+        let is_path = path.starts_with('/') && !path.starts_with("//") && !path.contains(['?', '#', '\\']);
+        if !is_path || path.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            let detail =
+                "CallbackPath is no path: it begins with one slash, and has neither a query nor blanks.";
+            checks.push(Check::failed("callback", detail).by("CallbackPath"));
+        }
+        let secret = Secret::new(options.text("ClientSecret"));
+        let mut settings = Self { client, secret, signing: None, opening: Vec::new(), path, checks };
+        settings.read_certificates(call, tx, id.into())?;
+        Ok(settings)
+    }
+
+    /// Reads the linked certificates that are of use: of each type those that end last come first.
+    fn read_certificates(&mut self, call: &Call, tx: &mut Tx<'_>, instance: Value) -> Result<(), Problem> {
+        let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
+            FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
+            JOIN idp_instance i ON i.rid = m.idp_instance_rid \
+            WHERE i.id = ?1 AND c.cert_type IN ('OidcTokenSigning', 'OidcTokenEncryption') \
+            ORDER BY c.valid_to DESC, c.id LIMIT 20";
+        let (master, now) = (&call.context.app.master, call.context.now.0);
+        tx.query(text, &[instance], |row| {
+            let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
+            let is_valid = (row.int(5)?..row.int(6)?).contains(&now);
+            let sealed = if row.is_null(4)? { None } else { Some(row.text(4)?) };
+            let key = sealed.filter(|_| is_valid).and_then(|sealed| {
+                let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed)?;
+                PrivateKey::read(&BASE64_STANDARD.decode(text).ok()?, None).ok()
+            });
+            let is_used = match (kind, key) {
+                ("OidcTokenSigning", Some(key)) => {
+                    let x5t = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, row.bytes(3)?));
+                    self.signing.get_or_insert(SigningKey { key, x5t });
+                    true
+                }
+                (_, Some(key)) => {
+                    let key = OpeningKey::read(key.expose_pkcs8());
+                    let is_fit = key.is_some();
+                    self.opening.extend(key);
+                    is_fit
+                }
+                (_, None) => false,
+            };
+            if !is_used {
+                let detail = format!(
+                    "The linked certificate \"{name}\" of type {kind} is of no use: it is not valid now, or has no private \
+                     key of a kind that serves."
+                );
+                self.checks.push(Check::failed("certificates", detail).by("certStores"));
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+fn options(call: &Call, tx: &mut Tx<'_>, owner: Owner, instance: Value) -> Result<Options, Problem> {
+    let mut values = HashMap::new();
+    let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1";
+    tx.query(text, &[instance], |row| {
+        let (name, value) = (row.text(0)?, row.text(1)?);
+        let opened =
+            open_secret(&call.context.app.master, "option_value", "value", &Value::Id(row.id(2)?), value);
+        values.insert(name.to_owned(), opened.unwrap_or_default());
+        Ok(())
+    })?;
+    Ok(Options::new(owner, values))
+}

@@ -1,0 +1,77 @@
+//! What is told of a trial.
+
+use chancery_federation::Check;
+use chancery_record::Json;
+use serde_json::{Value, json};
+
+/// The most claims that are told.
+const MOST: usize = 200;
+
+/// What was looked at.
+pub fn checks(checks: &[Check]) -> Value {
+    let told = |check: &Check| json!({ "name": check.name, "passed": check.passed, "detail": check.detail, "option": check.option });
+    checks.iter().map(told).collect()
+}
+
+/// Each claim with what told it: a text as it is, anything else as JSON.
+pub fn claims(sources: &[(&'static str, Json)]) -> Value {
+    let members = sources.iter().flat_map(|(source, claims)| {
+        let members = if let Json::Object(members) = claims { members.as_slice() } else { &[] };
+        members.iter().map(move |(name, value)| (source, name, value))
+    });
+    let told = members.take(MOST).map(|(source, name, value)| {
+        let value = if let Json::Text(text) = value { text.clone() } else { value.to_serde().to_string() };
+        json!({ "type": name, "value": value, "source": source })
+    });
+    told.collect()
+}
+
+fn checks_schema() -> Value {
+    json!({
+        "type": "array", "description": "What was looked at.",
+        "items": {
+            "type": "object", "required": ["name", "passed", "detail", "option"],
+            "properties": {
+                "name": { "type": "string", "description": "What it is called.", "examples": ["issuer"] },
+                "passed": { "type": "boolean", "description": "Whether it is right." },
+                "detail": { "type": "string", "description": "What was found." },
+                "option": { "type": ["string", "null"], "description": "The instance's option by which it is set right, or \
+                    certStores; none where that is up to the provider." },
+            },
+        },
+    })
+}
+
+/// What a trial that begins answers.
+pub fn begun_schema() -> Value {
+    json!({
+        "type": "object", "description": "A trial that begins.", "required": ["url", "callback", "checks"],
+        "properties": {
+            "url": { "type": ["string", "null"], "description": "Where to sign in within ten minutes; none where that cannot work." },
+            "callback": { "type": "string", "description": "Where the provider leads back to, which it must know." },
+            "checks": checks_schema(),
+        },
+    })
+}
+
+/// What a trial that is over answers.
+pub fn completed_schema() -> Value {
+    json!({
+        "type": "object", "description": "What came of a trial.", "required": ["passed", "checks", "claims"],
+        "properties": {
+            "passed": { "type": "boolean", "description": "Whether all is right." },
+            "checks": checks_schema(),
+            "claims": {
+                "type": "array", "description": "What the provider told of who signed in there.",
+                "items": {
+                    "type": "object", "required": ["type", "value", "source"],
+                    "properties": {
+                        "type": { "type": "string", "description": "The claim's type.", "examples": ["sub"] },
+                        "value": { "type": "string", "description": "Its value; JSON where it is no text." },
+                        "source": { "type": "string", "enum": ["IdToken", "UserInfo"], "description": "What told it." },
+                    },
+                },
+            },
+        },
+    })
+}

@@ -1,0 +1,27 @@
+//! Asks servers that administrators name, within the networks that the operator allows.
+
+use std::{net::Ipv4Addr, sync::Arc};
+
+use chancery_fetch::{Limits, Networks, Policy, PostBody, ask};
+use chancery_resource::{AskElsewhere, ElsewhereRequest};
+
+/// The bounds of an answer.
+const LIMITS: Limits = Limits { bytes: 256 << 10, seconds: 5 };
+
+/// What asks: https to the public internet and to these networks; http to this machine, if they hold it.
+pub fn asker(networks: Networks) -> AskElsewhere {
+    let plain_loopback = networks.holds(Ipv4Addr::LOCALHOST.into());
+    let policy = Arc::new(Policy { networks, plain_loopback, ..Policy::default() });
+    Arc::new(move |request: ElsewhereRequest| {
+        let policy = Arc::clone(&policy);
+        Box::pin(async move {
+            let headers = request.authorization.into_iter().map(|value| ("authorization".to_owned(), value));
+            let headers: Vec<_> = headers.collect();
+            let body = match request.form {
+                Some(form) => PostBody { reads_refusals: true, headers, ..PostBody::form(form) },
+                None => PostBody { headers, ..PostBody::none() },
+            };
+            ask(&request.url, body, LIMITS, &policy).await.map_err(|failure| failure.to_string())
+        })
+    })
+}

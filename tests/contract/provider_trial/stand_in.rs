@@ -1,0 +1,276 @@
+//! An identity provider on this machine, which does right, and wrong as a test says.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey},
+    agreement::{ECDH_P256, PrivateKey, UnparsedPublicKey, agree},
+    digest::{SHA256, digest},
+    hmac,
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
+};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+pub fn base64(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The parameters of a query or a form.
+pub fn fields(text: &str) -> HashMap<String, String> {
+    let decoded = |text: &str| {
+        let mut bytes = Vec::new();
+        let mut rest = text.as_bytes();
+        while let [first, after @ ..] = rest {
+            rest = after;
+            match first {
+                b'+' => bytes.push(b' '),
+                b'%' => {
+                    bytes.push(u8::from_str_radix(str::from_utf8(&after[..2]).unwrap(), 16).unwrap());
+                    rest = &after[2..];
+                }
+                other => bytes.push(*other),
+            }
+        }
+        String::from_utf8(bytes).unwrap()
+    };
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+}
+
+/// How the provider behaves: what is said in the place of what is right.
+#[derive(Default)]
+pub struct Behaviour {
+    /// Members of the discovery document; null leaves one out.
+    pub document: Value,
+    /// Claims of the ID token.
+    pub claims: Value,
+    /// Members of its header. By `alg` `none` it is not signed, by `HS256` by the secret.
+    pub header: Value,
+    /// What the published key is for.
+    pub key_use: Option<&'static str>,
+    /// Whether another key signs.
+    pub signs_by_another: bool,
+    /// The answer of the token endpoint.
+    pub tokens: Option<(u16, Value)>,
+    /// The answer of UserInfo.
+    pub user_info: Value,
+    /// The public key of a certificate that ID tokens are encrypted to.
+    pub encrypted_to: Option<Vec<u8>>,
+    /// The public key by which the client's assertions are verified, in the place of its secret.
+    pub asserted_by: Option<Vec<u8>>,
+    /// What the last authorization request asked.
+    pub asked: HashMap<String, String>,
+}
+
+/// The provider.
+pub struct StandIn {
+    /// Its issuer.
+    pub issuer: String,
+    key: EcdsaKeyPair,
+    other: EcdsaKeyPair,
+    behaviour: Mutex<Behaviour>,
+}
+
+fn with(mut base: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        base[name] = value.clone();
+    }
+    base
+}
+
+impl StandIn {
+    pub async fn start() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let [key, other] =
+            [(); 2].map(|()| EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
+        let provider = Arc::new(Self { issuer, key, other, behaviour: Mutex::default() });
+        let serving = Arc::clone(&provider);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let provider = Arc::clone(&serving);
+                tokio::spawn(async move { provider.serve(stream).await });
+            }
+        });
+        provider
+    }
+
+    fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
+        self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Behaves so from now on.
+    pub fn behave(&self, behaviour: Behaviour) {
+        *self.behaviour() = behaviour;
+    }
+
+    /// Somebody signs in at the address that a trial leads to: the query of the callback.
+    pub fn sign_in(&self, url: &str) -> String {
+        let (before, query) = url.split_once('?').unwrap();
+        assert_eq!(before, format!("{}/authorize", self.issuer));
+        let asked = fields(query);
+        assert_eq!(
+            (asked["response_type"].as_str(), asked["code_challenge_method"].as_str()),
+            ("code", "S256")
+        );
+        let query = format!("code=the+code&state={}&iss={}", asked["state"], self.issuer);
+        self.behaviour().asked = asked;
+        query
+    }
+
+    /// What the last sign-in asked for.
+    pub fn asked(&self, name: &str) -> String {
+        self.behaviour().asked[name].clone()
+    }
+
+    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let (mut read, mut chunk) = (Vec::new(), [0; 8192]);
+        let (head, body) = loop {
+            let text = String::from_utf8_lossy(&read).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| {
+                    line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok()
+                });
+                if body.len() >= length.unwrap_or(0) {
+                    break (head.to_owned(), body.to_owned());
+                }
+            }
+            match stream.read(&mut chunk).await.ok()? {
+                0 => return None,
+                count => read.extend_from_slice(&chunk[..count]),
+            }
+        };
+        let (status, body) = self.answer(&head, &body);
+        let text = if let Value::String(text) = body { text } else { body.to_string() };
+        let answer = format!(
+            "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        stream.write_all(answer.as_bytes()).await.ok()
+    }
+
+    fn answer(&self, head: &str, body: &str) -> (u16, Value) {
+        let behaviour = self.behaviour();
+        match head.split(' ').nth(1).unwrap() {
+            "/.well-known/openid-configuration" => {
+                let at = |path: &str| format!("{}/{path}", self.issuer);
+                let document = json!({
+                    "issuer": self.issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),
+                    "jwks_uri": at("keys"), "userinfo_endpoint": at("userinfo"),
+                    "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
+                    "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt"],
+                    "authorization_response_iss_parameter_supported": true,
+                });
+                (200, with(document, &behaviour.document))
+            }
+            "/keys" => {
+                let (x, y) = self.key.public_key().as_ref()[1..].split_at(32);
+                let key = json!({
+                    "kty": "EC", "crv": "P-256", "x": base64(x), "y": base64(y), "kid": "k",
+                    "use": behaviour.key_use.unwrap_or("sig"),
+                });
+                (200, json!({ "keys": [key] }))
+            }
+            "/token" => {
+                let form = fields(body);
+                let challenge = base64(digest(&SHA256, form["code_verifier"].as_bytes()));
+                let is_bound = behaviour.asked.get("code_challenge") == Some(&challenge)
+                    && behaviour.asked.get("redirect_uri") == form.get("redirect_uri")
+                    && form["code"] == "the code";
+                if !self.is_proven(&behaviour, head, &form) {
+                    return (401, json!({ "error": "invalid_client" }));
+                }
+                if !is_bound {
+                    return (400, json!({ "error": "invalid_grant" }));
+                }
+                let id_token = self.id_token(&behaviour);
+                behaviour.tokens.clone().unwrap_or_else(|| {
+                    (200, json!({ "access_token": "access", "token_type": "Bearer", "id_token": id_token }))
+                })
+            }
+            "/userinfo" => {
+                assert!(head.to_lowercase().contains("authorization: bearer access"), "{head}");
+                (200, with(json!({ "sub": "ada", "email": "ada@example.com" }), &behaviour.user_info))
+            }
+            other => panic!("nothing is at {other}"),
+        }
+    }
+
+    /// Whether the client proves itself: by its secret, or by an assertion.
+    fn is_proven(&self, behaviour: &Behaviour, head: &str, form: &HashMap<String, String>) -> bool {
+        let Some(key) = &behaviour.asserted_by else {
+            return head.contains(&format!("Basic {}", BASE64_STANDARD.encode("us:quiet")));
+        };
+        let assertion = &form["client_assertion"];
+        let (signed, signature) = assertion.rsplit_once('.').unwrap();
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(signed.split('.').nth(1).unwrap()).unwrap();
+        let claims: Value = serde_json::from_slice(&claims).unwrap();
+        assert_eq!(
+            (&claims["iss"], &claims["aud"]),
+            (&json!("us"), &json!(format!("{}/token", self.issuer)))
+        );
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let key = aws_lc_rs::signature::UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key);
+        key.verify(signed.as_bytes(), &signature).is_ok()
+    }
+
+    fn id_token(&self, behaviour: &Behaviour) -> String {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let claims = json!({
+            "iss": self.issuer, "sub": "ada", "aud": "us", "exp": now + 300, "iat": now,
+            "nonce": behaviour.asked.get("nonce"), "name": "Ada Lovelace", "groups": ["staff"],
+            "at_hash": base64(&digest(&SHA256, b"access").as_ref()[..16]),
+        });
+        let header = with(json!({ "alg": "ES256", "kid": "k" }), &behaviour.header);
+        let claims = with(claims, &behaviour.claims);
+        let signed = format!("{}.{}", base64(header.to_string()), base64(claims.to_string()));
+        let signature = match header["alg"].as_str().unwrap() {
+            "none" => String::new(),
+            "HS256" => base64(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b"quiet"), signed.as_bytes())),
+            _ => {
+                let key = if behaviour.signs_by_another { &self.other } else { &self.key };
+                base64(key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap())
+            }
+        };
+        let token = format!("{signed}.{signature}");
+        behaviour.encrypted_to.as_ref().map_or_else(|| token.clone(), |to| encrypt(&token, to))
+    }
+}
+
+/// Encrypts by ECDH-ES and A256GCM (RFC 7518, section 4.6) to a point on P-256.
+fn encrypt(text: &str, to: &[u8]) -> String {
+    let own = PrivateKey::generate(&ECDH_P256).unwrap();
+    let public = own.compute_public_key().unwrap();
+    let (x, y) = public.as_ref()[1..].split_at(32);
+    let epk = json!({ "kty": "EC", "crv": "P-256", "x": base64(x), "y": base64(y) });
+    let header = base64(json!({ "alg": "ECDH-ES", "enc": "A256GCM", "epk": epk }).to_string());
+    let key = agree(&own, UnparsedPublicKey::new(&ECDH_P256, to), (), |shared| {
+        let parts: [&[u8]; 7] = [
+            &1_u32.to_be_bytes(),
+            shared,
+            &7_u32.to_be_bytes(),
+            b"A256GCM",
+            &[0; 4],
+            &[0; 4],
+            &256_u32.to_be_bytes(),
+        ];
+        Ok(digest(&SHA256, &parts.concat()).as_ref().to_vec())
+    });
+    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key.unwrap()).unwrap());
+    let mut sealed = text.as_bytes().to_vec();
+    let nonce = Nonce::assume_unique_for_key([3; 12]);
+    let tag = key.seal_in_place_separate_tag(nonce, Aad::from(&header), &mut sealed).unwrap();
+    format!("{header}..{}.{}.{}", base64([3; 12]), base64(sealed), base64(tag))
+}

@@ -11,6 +11,7 @@ import { editor } from './console/editor.mjs'
 import { oneself } from './console/oneself.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
 import { everyPage } from './console/pages.mjs'
+import { providerTried } from './console/provider.mjs'
 import { records } from './console/records.mjs'
 import { trail } from './console/trail.mjs'
 import { hold } from './sign_in/cases.mjs'
@@ -269,11 +270,12 @@ try {
   await manyAtOnce(browser, state)
   await groupsWithin(browser, state)
   await withoutScript(browser, state)
+  const trial = await providerTried((how) => opened(browser, how, state))
   await keyboard((how) => opened(browser, how, state), prefer)
   await trail((how) => opened(browser, how, state))
   await oneself((how) => opened(browser, how, state))
   await editor((how) => opened(browser, how, state), picture)
-  await everyPage((how) => opened(browser, how, state), prefer, await records())
+  await everyPage((how) => opened(browser, how, state), prefer, [...await records(), trial])
   await importPeople(browser, state)
 } finally {
   await browser.close()

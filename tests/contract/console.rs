@@ -19,6 +19,7 @@ mod overview;
 mod owned;
 mod pattern;
 mod proof;
+mod provider_trial;
 mod readiness;
 mod recovery;
 mod register;

@@ -504,6 +504,11 @@ pub fn makes(resource: &str) -> &'static [(&'static str, &'static str, &'static 
     }
 }
 
+/// Whether an operation about one row has a page of its own, and is no act beside the others.
+pub fn has_own_page(operation: &str) -> bool {
+    matches!(operation, "StartIdpInstanceTrial" | "CompleteIdpInstanceTrial")
+}
+
 /// Whether an operation is for who signs in, and for nobody who administers.
 pub fn is_for_sign_in(operation: &str) -> bool {
     matches!(operation, "RedeemTemporaryAccessPass" | "StartPasskeyAuthentication")

@@ -127,6 +127,12 @@ async fn of_resource(
         ([key, "safety"], true) if resource.name == "ClientApp" => {
             pages::safety::set(visit, resource, key).await
         }
+        ([key, "trial"], false) if resource.name == "IdpInstance" => {
+            pages::provider_trial::show(visit, resource, key).await
+        }
+        ([key, "trial"], true) if resource.name == "IdpInstance" => {
+            pages::provider_trial::run(visit, resource, key).await
+        }
         ([key, "rights"], false) => pages::rights::show(visit, resource, key).await,
         ([key, act], false) => pages::act::ask(visit, resource, (key, act)).await,
         ([key, act], true) => pages::act::run(visit, resource, (key, act)).await,

@@ -26,7 +26,12 @@ pub fn offered<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterato
 }
 
 fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
-    let fits = |op: &&Op| has_form(op) && op.method != Method::Get && op.path.matches('{').count() == 1;
+    let fits = |op: &&Op| {
+        has_form(op)
+            && op.method != Method::Get
+            && op.path.matches('{').count() == 1
+            && !arranged::has_own_page(op.name)
+    };
     resource.others.iter().copied().filter(fits)
 }
 

@@ -72,6 +72,7 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
             json!({ "label": visit.words.page(text), "icon": null, "href": href, "is_main": false, "is_dangerous": false })
         }));
     }
+    acts.splice(0..0, super::provider_trial::act(visit, resource, (row, here)));
     if settings::are_offered(visit, resource) {
         let label = visit.words.page("settings");
         let href = format!("{here}/settings");

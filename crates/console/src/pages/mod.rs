@@ -27,6 +27,7 @@ pub mod navigation;
 pub mod new;
 pub mod overview;
 pub mod owned;
+pub mod provider_trial;
 pub mod readiness;
 pub mod recovery;
 pub mod reference;

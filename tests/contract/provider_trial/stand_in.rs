@@ -227,7 +227,7 @@ impl StandIn {
     }
 
     fn id_token(&self, behaviour: &Behaviour) -> String {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let now = chancery_web::now().0 / 1000;
         let claims = json!({
             "iss": self.issuer, "sub": "ada", "aud": "us", "exp": now + 300, "iat": now,
             "nonce": behaviour.asked.get("nonce"), "name": "Ada Lovelace", "groups": ["staff"],

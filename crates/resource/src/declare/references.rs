@@ -99,6 +99,11 @@ impl Unique {
         Self { reported_at: field.field(), ..self }
     }
 
+    /// The fields behind its columns, in order.
+    pub const fn fields(&self) -> &'static [&'static Field] {
+        self.fields
+    }
+
     /// Whether its name fits: it is of this table, over these fields of this record.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub(crate) const fn is_named_well(&self, record: &str, table: &str, owner: Option<Owner>) -> bool {

@@ -1,0 +1,148 @@
+//! The calls of the interface that a plan becomes: for each kind in its turn one batch of new rows and one of changed ones, then
+//! links, and at the end deletions in the opposite order.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Change, Kind, Memory, Plan, What,
+    plan::{Index, replacement},
+    resolve::secret_of,
+    state::read_rows,
+};
+
+/// A call of the interface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Its method.
+    pub method: &'static str,
+    /// Its path, below the service's base.
+    pub path: String,
+    /// Its body.
+    pub body: Value,
+    /// The changes that it makes, by their places in the kind's: an element of a batch each.
+    pub of: Vec<usize>,
+}
+
+/// The batches of the changes of a kind: new rows, then those that are replaced. Secrets are filled in.
+pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for (method, what) in [("POST", What::Create), ("PUT", What::Change)] {
+        let written = changes.iter().enumerate().filter(|(_, change)| change.what == what);
+        let written: Vec<_> =
+            written.filter_map(|(at, change)| Some((at, change.body.as_ref()?))).collect();
+        if !written.is_empty() {
+            let body = written.iter().map(|(_, body)| filled(&Value::Object((*body).clone()), secrets));
+            calls.push(Call {
+                method,
+                path: format!("{}/batch", kind.path),
+                body: body.collect(),
+                of: written.iter().map(|(at, _)| *at).collect(),
+            });
+        }
+    }
+    calls
+}
+
+/// The batches by which a plan can be tried before: without what needs rows that do not exist yet.
+pub fn trials(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
+    let bodiless = |change: &Change| Change { body: change.body.clone().filter(|_| !change.waits), ..change.clone() };
+    batches(kind, &changes.iter().map(bodiless).collect::<Vec<_>>(), secrets)
+}
+
+/// The links of the changes of a kind.
+pub fn links(changes: &[Change]) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for (at, change) in changes.iter().enumerate() {
+        for link in &change.links {
+            let path = link.path.replace("{id}", &change.key);
+            for (method, keys) in [("POST", &link.added), ("DELETE", &link.removed)] {
+                if !keys.is_empty() {
+                    let body = json!({ "relatedIds": keys });
+                    calls.push(Call { method, path: path.clone(), body, of: vec![at] });
+                }
+            }
+        }
+    }
+    calls
+}
+
+/// The batch that deletes rows of a kind.
+pub fn deletions(kind: &Kind, changes: &[Change]) -> Option<Call> {
+    let gone = changes.iter().enumerate().filter(|(_, change)| change.what == What::Delete);
+    let gone: Vec<_> = gone.collect();
+    (!gone.is_empty()).then(|| Call {
+        method: "DELETE",
+        path: format!("{}/batch", kind.path),
+        body: gone.iter().map(|(_, change)| Value::String(change.key.clone())).collect(),
+        of: gone.iter().map(|(at, _)| *at).collect(),
+    })
+}
+
+/// Takes the rows that the server made by itself with those that a plan made, such as the options of a new tenant: where the
+/// plan wants to make the same it changes them instead. `list` is what the interface now answers, `made` the keys of the rows
+/// that the plan has made.
+///
+/// # Errors
+/// The list is none.
+pub fn adopt(kind: &Kind, changes: &mut [Change], list: Value, made: &HashSet<String>) -> Result<(), String> {
+    let is_of_new = |members: &Map<String, Value>| {
+        let keys = kind.references.iter().filter_map(|reference| members.get(reference.field.wire())?.as_str());
+        keys.into_iter().any(|key| made.contains(key))
+    };
+    let mut rows = read_rows(kind, list)?;
+    rows.retain(|row| is_of_new(&row.members));
+    let found = Index::of(kind, &rows);
+    for change in changes.iter_mut().filter(|change| change.what == What::Create && is_of_new(&change.given)) {
+        if let [row] = found.rows(kind, &change.given).as_slice() {
+            change.what = What::Change;
+            change.key.clone_from(&row.key);
+            change.body = Some(replacement(kind, &change.given, row));
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Whether a kind wants rows that need others that the plan makes, so that the server can have made them by itself.
+    pub fn can_adopt(&self, index: usize) -> bool {
+        self.changes.get(index).is_some_and(|changes| {
+            changes.iter().any(|change| change.what == What::Create && change.waits)
+        })
+    }
+}
+
+impl Memory {
+    /// Remembers what a call of a batch did.
+    pub fn note(&mut self, kind: &Kind, changes: &[Change], call: &Call) {
+        for change in call.of.iter().filter_map(|at| changes.get(*at)) {
+            match change.what {
+                What::Create => self.add(kind.name, &change.key),
+                What::Change => {}
+                What::Delete => {
+                    self.remove(kind.name, &change.key);
+                    continue;
+                }
+            }
+            for (member, value) in &change.given {
+                if let Some(name) = secret_of(value) {
+                    self.secrets.insert(Self::place(kind.name, &change.key, member), name.to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// A value with its secrets in the place of their names.
+fn filled(value: &Value, secrets: &BTreeMap<String, String>) -> Value {
+    if let Some(secret) = secret_of(value).and_then(|name| secrets.get(name)) {
+        return Value::String(secret.clone());
+    }
+    match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), filled(value, secrets))).collect()
+        }
+        other => other.clone(),
+    }
+}

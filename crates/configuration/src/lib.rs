@@ -1,0 +1,24 @@
+//! Configuration as code (`9-operating.md`, section 14): rows as the interface shows them become documents that name each other,
+//! documents become a plan of what differs, and a plan becomes the calls that make it the same. Nothing here does I/O.
+//!
+//! What is configuration, in which order, and by what a row is known follow from the declarations of the resources.
+
+mod calls;
+mod document;
+mod export;
+mod kind;
+mod left_out;
+mod memory;
+mod names;
+mod plan;
+mod resolve;
+mod state;
+
+pub use calls::{Call, adopt, batches, deletions, links, trials};
+pub use document::{Document, Problem, read_documents};
+pub use export::export;
+pub use kind::{Kind, Reference, Set, kinds};
+pub use left_out::{LEFT_OUT, MEMBERS_LEFT_OUT};
+pub use memory::Memory;
+pub use plan::{Change, Difference, Known, Link, Plan, What, plan};
+pub use state::{Row, State};

@@ -1,0 +1,433 @@
+//! What differs between documents and the rows of a server.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chancery_record::{Field, fold};
+use chancery_resource::Listed;
+use serde_json::{Map, Value};
+
+use crate::{
+    Document, Kind, Memory, Problem, Row, Set, State,
+    export::keys_in,
+    left_out::uploaded,
+    names::Names,
+    resolve::{is_secret, resolve, secret_of},
+    state::is_same_value,
+};
+
+/// What is to be done with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is made.
+    Create,
+    /// It is changed.
+    Change,
+    /// It is deleted.
+    Delete,
+}
+
+/// A member that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The member.
+    pub member: String,
+    /// What the server has; null of a row that is made.
+    pub before: Value,
+    /// What the document says: a secret by its name alone.
+    pub after: Value,
+    /// Whether it is a secret, so that what the server has is not shown.
+    pub is_secret: bool,
+}
+
+/// Links of a set that are added and removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The path of the set's operations, below the service's base.
+    pub path: &'static str,
+    /// The keys of the rows that are linked.
+    pub added: Vec<String>,
+    /// The keys of those that are not any more.
+    pub removed: Vec<String>,
+}
+
+/// What is to be done with one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The number of the document that asks for it; none of a deletion.
+    pub document: Option<usize>,
+    /// What is done.
+    pub what: What,
+    /// What the row is called.
+    pub name: String,
+    /// Its key in the interface: of a row that is made, the one that it will have.
+    pub key: String,
+    /// The members that differ.
+    pub differences: Vec<Difference>,
+    /// The links that differ.
+    pub links: Vec<Link>,
+    /// What the interface takes, secrets by their names; none where only links differ.
+    pub body: Option<Map<String, Value>>,
+    /// Whether it needs rows that are made, too, so that it cannot be tried before.
+    pub waits: bool,
+    /// The document's members, with ids in the place of names.
+    pub(crate) given: Map<String, Value>,
+}
+
+/// What is to be done: the changes of each kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The changes, by the index of their kind.
+    pub changes: Vec<Vec<Change>>,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.changes.iter().all(Vec::is_empty)
+    }
+
+    /// How many rows are made, changed and deleted.
+    pub fn counts(&self) -> [usize; 3] {
+        let all = || self.changes.iter().flatten();
+        [What::Create, What::Change, What::Delete]
+            .map(|what| all().filter(|change| change.what == what).count())
+    }
+}
+
+/// What a plan is made of besides documents and rows.
+pub struct Known<'a> {
+    /// What the set remembers of the server.
+    pub memory: &'a Memory,
+    /// The secrets that were given, by name.
+    pub secrets: &'a BTreeMap<String, String>,
+    /// Whether rows are deleted that the set made and has no document of any more.
+    pub prune: bool,
+}
+
+/// Compares documents with the rows of a server. `new_id` makes ids for new rows.
+///
+/// # Errors
+/// All that is wrong with the documents: then nothing can be done.
+pub fn plan(
+    state: &State<'_>,
+    documents: &[Document],
+    known: &Known<'_>,
+    new_id: &mut dyn FnMut() -> String,
+) -> Result<Plan, Vec<Problem>> {
+    let mut planner = Planner { state, known, names: Names::of(state), new: HashSet::new(), problems: Vec::new() };
+    let mut result = Plan { changes: state.kinds.iter().map(|_| Vec::new()).collect() };
+    for (number, document) in documents.iter().enumerate() {
+        if !state.kinds.iter().any(|kind| kind.name == document.kind) {
+            let detail = format!("{:?} is no kind of the configuration", document.kind);
+            planner.problems.push(Problem::at(number, "/kind", detail));
+        }
+    }
+    for (index, (kind, changes)) in state.kinds.iter().zip(&mut result.changes).enumerate() {
+        let own = documents.iter().enumerate().filter(|(_, document)| document.kind == kind.name);
+        *changes = planner.kind((index, kind), own, new_id);
+    }
+    let problems = planner.problems;
+    if problems.is_empty() { Ok(result) } else { Err(problems) }
+}
+
+struct Planner<'a> {
+    state: &'a State<'a>,
+    known: &'a Known<'a>,
+    names: Names<'a>,
+    /// The keys of rows that are made.
+    new: HashSet<String>,
+    problems: Vec<Problem>,
+}
+
+impl Planner<'_> {
+    /// What is to be done with the rows of a kind.
+    fn kind<'d>(
+        &mut self,
+        (index, kind): (usize, &Kind),
+        documents: impl Iterator<Item = (usize, &'d Document)>,
+        new_id: &mut dyn FnMut() -> String,
+    ) -> Vec<Change> {
+        let rows = self.state.rows(index);
+        let found = Index::of(kind, rows);
+        let (mut changes, mut meant): (Vec<Change>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+        for (number, document) in documents {
+            if !self.state.is_known(index) {
+                let detail = format!("you may not read {}, so nothing can be said of it", kind.name);
+                self.problems.push(Problem::at(number, "/kind", detail));
+                continue;
+            }
+            let before = self.problems.len();
+            let given = resolve(kind, (number, document), &self.names, &mut self.problems);
+            if self.problems.len() > before {
+                continue;
+            }
+            let rows = found.rows(kind, &given);
+            let change = match rows.as_slice() {
+                [] => self.create((index, kind), (number, document), given, new_id),
+                [row] => Some(self.change(kind, (number, document), given, row)),
+                _ => {
+                    let detail = format!("{} rows of {} are meant: their names are the same", rows.len(), kind.name);
+                    self.problems.push(Problem::at(number, "/members", detail));
+                    None
+                }
+            };
+            let Some(change) = change else { continue };
+            let place = if change.what == What::Create { fold(&change.name) } else { change.key.clone() };
+            if let Some(other) = meant.insert(place, number) {
+                let detail = format!("is about the same {} as document {other}", kind.name);
+                self.problems.push(Problem::at(number, "/members", detail));
+            }
+            if change.what == What::Create || change.body.is_some() || !change.links.is_empty() {
+                changes.push(change);
+            }
+        }
+        if self.known.prune {
+            let gone = |row: &&Row| self.known.memory.has_made(kind.name, &row.key) && !meant.contains_key(&row.key);
+            changes.extend(rows.iter().filter(gone).map(|row| self.deletion(kind, row)));
+        }
+        changes
+    }
+
+    fn deletion(&self, kind: &Kind, row: &Row) -> Change {
+        Change {
+            document: None,
+            what: What::Delete,
+            name: self.names.name(kind.name, &row.key).unwrap_or_default(),
+            key: row.key.clone(),
+            differences: Vec::new(),
+            links: Vec::new(),
+            body: None,
+            waits: false,
+            given: Map::new(),
+        }
+    }
+
+    fn create(
+        &mut self,
+        (index, kind): (usize, &Kind),
+        (number, document): (usize, &Document),
+        mut given: Map<String, Value>,
+        new_id: &mut dyn FnMut() -> String,
+    ) -> Option<Change> {
+        let missing = kind.members().filter(|field| field.required() && !given.contains_key(field.wire()));
+        let missing: Vec<Problem> =
+            missing.map(|field| Problem::member(number, field.wire(), "is missing: there is no such row yet")).collect();
+        if !missing.is_empty() {
+            self.problems.extend(missing);
+            return None;
+        }
+        self.complete(kind, &mut given);
+        let id = kind.id()?.wire();
+        let key = if kind.has_own_id() { new_id() } else { given.get(id)?.as_str()?.to_owned() };
+        let mut body = Map::from_iter([(id.to_owned(), Value::String(key.clone()))]);
+        let mut links = Vec::new();
+        for (member, value) in &given {
+            self.check_secrets(number, member, value);
+            match kind.set(member) {
+                Some(set) if set.relation.listed == Listed::Nowhere => {
+                    links.extend(link(set, &[], value));
+                }
+                Some(_) => {
+                    let items = value.as_array().into_iter().flatten();
+                    let items: Vec<Value> = items.map(|id| serde_json::json!({ "id": id })).collect();
+                    body.insert(member.clone(), Value::from(items));
+                }
+                None => drop(body.insert(member.clone(), value.clone())),
+            }
+        }
+        let differences = document.members.iter().map(|(member, after)| Difference {
+            member: member.clone(),
+            before: Value::Null,
+            after: after.clone(),
+            is_secret: false,
+        });
+        let differences = differences.collect();
+        let waits = self.needs_new(&given);
+        let name = self.names.add(index, &key, &given);
+        self.new.insert(key.to_ascii_lowercase());
+        let document = Some(number);
+        Some(Change { document, what: What::Create, name, key, differences, links, body: Some(body), waits, given })
+    }
+
+    /// Names the only row that a new one can belong to, where its document leaves that to the server.
+    fn complete(&self, kind: &Kind, given: &mut Map<String, Value>) {
+        for field in kind.key.iter().filter(|field| field.nullable && field.is_create_only()) {
+            let Some(reference) = kind.reference(field) else { continue };
+            let target = self.state.kinds.iter().position(|other| other.name == reference.target.name);
+            if let Some([only]) = target.map(|target| self.state.rows(target))
+                && !given.contains_key(field.wire())
+            {
+                given.insert(field.wire().to_owned(), Value::String(only.key.clone()));
+            }
+        }
+    }
+
+    /// Whether a member holds the key of a row that is made.
+    fn needs_new(&self, given: &Map<String, Value>) -> bool {
+        let is_new = |key: &str| self.new.contains(&key.to_ascii_lowercase());
+        given.values().any(|value| match value {
+            Value::String(text) => is_new(text) || text.split('/').any(is_new),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).any(is_new),
+            _ => false,
+        })
+    }
+
+    /// Finds secrets that were not given, in a value that is to be sent.
+    fn check_secrets(&mut self, number: usize, member: &str, value: &Value) {
+        if let Some(name) = secret_of(value) {
+            if !self.known.secrets.contains_key(name) {
+                let detail = format!("the secret {name} is not given");
+                self.problems.push(Problem::member(number, member, detail));
+            }
+        } else if let Value::Object(members) = value {
+            members.values().for_each(|value| self.check_secrets(number, member, value));
+        }
+    }
+
+    fn change(
+        &mut self,
+        kind: &Kind,
+        (number, document): (usize, &Document),
+        given: Map<String, Value>,
+        row: &Row,
+    ) -> Change {
+        let (mut differences, mut links) = (Vec::new(), Vec::new());
+        for (member, value) in &given {
+            let own = row.members.get(member).unwrap_or(&Value::Null);
+            let told = document.members.get(member).unwrap_or(&Value::Null);
+            if let Some(set) = kind.set(member) {
+                let before = keys_in(Some(own));
+                if let Some(link) = link(set, &before, value) {
+                    let name = |key: &String| self.names.name(set.relation.target.name, key).unwrap_or_else(|| key.clone());
+                    let before: Vec<String> = before.iter().map(name).collect();
+                    let after = told.clone();
+                    differences.push(Difference { member: member.clone(), before: before.into(), after, is_secret: false });
+                    links.push(link);
+                }
+                continue;
+            }
+            let Some(field) = kind.kept().find(|field| field.is_named(member)) else { continue };
+            if uploaded(kind.name, member).is_some() || !self.differs(kind, field, value, row) {
+                continue;
+            }
+            if field.access.put {
+                self.check_secrets(number, member, value);
+            } else {
+                let detail = "does not change: take the old row away, or give the new one a name of its own";
+                self.problems.push(Problem::member(number, member, detail));
+            }
+            let before = match (kind.reference(field), own) {
+                (Some(of), Value::String(key)) => self.names.name(of.target.name, key).map_or(own.clone(), Value::String),
+                _ => own.clone(),
+            };
+            let is_secret = is_secret(field, &row.members);
+            differences.push(Difference { member: member.clone(), before, after: told.clone(), is_secret });
+        }
+        let is_written = differences.iter().any(|difference| kind.set(&difference.member).is_none());
+        let body = is_written.then(|| replacement(kind, &given, row));
+        for field in kind.kept().filter(|field| is_written && is_secret(field, &row.members)) {
+            let is_hidden = row.members.get(field.wire()).is_none_or(Value::is_null);
+            if is_hidden && !given.contains_key(field.wire()) {
+                let detail = "is a secret that you are not shown: a change must give it";
+                self.problems.push(Problem::member(number, field.wire(), detail));
+            }
+        }
+        Change {
+            document: Some(number),
+            what: What::Change,
+            name: self.names.name(kind.name, &row.key).unwrap_or_default(),
+            key: row.key.clone(),
+            differences,
+            links,
+            body,
+            waits: self.needs_new(&given),
+            given,
+        }
+    }
+
+    /// Whether a member is to be written. A secret is, where it is another than the server shows; where it shows none, where
+    /// it was not sent before under this name.
+    fn differs(&self, kind: &Kind, field: &Field, value: &Value, row: &Row) -> bool {
+        let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
+        let Some(name) = secret_of(value) else { return !is_same_value(field, value, own) };
+        match (self.known.secrets.get(name), own) {
+            (Some(secret), Value::String(own)) => secret != own,
+            _ => {
+                let place = Memory::place(kind.name, &row.key, field.wire());
+                self.known.memory.secrets.get(&place).is_none_or(|sent| sent != name)
+            }
+        }
+    }
+}
+
+/// The links that a set needs and has too many; none where it is as it is to be.
+fn link(set: &Set, before: &[String], wanted: &Value) -> Option<Link> {
+    let wanted: Vec<&str> = wanted.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let has = |key: &str| before.iter().any(|own| own.eq_ignore_ascii_case(key));
+    let added: Vec<String> = wanted.iter().filter(|key| !has(key)).map(|key| (*key).to_owned()).collect();
+    let is_wanted = |own: &&String| wanted.iter().any(|key| key.eq_ignore_ascii_case(own));
+    let removed: Vec<String> = before.iter().filter(|own| !is_wanted(own)).cloned().collect();
+    (!added.is_empty() || !removed.is_empty()).then_some(Link { path: set.path, added, removed })
+}
+
+/// The body that replaces a row: what it has, and what the document says instead.
+pub fn replacement(kind: &Kind, given: &Map<String, Value>, row: &Row) -> Map<String, Value> {
+    let mut body = Map::new();
+    for field in kind.members().filter(|field| field.access.put) {
+        let own = kind.kept().any(|kept| kept.is(field)).then(|| row.members.get(field.wire())).flatten();
+        let said = given.get(field.wire()).filter(|_| uploaded(kind.name, field.wire()).is_none());
+        if let Some(value) = said.or(own) {
+            body.insert(field.wire().to_owned(), value.clone());
+        }
+    }
+    if let Some(id) = kind.id() {
+        body.insert(id.wire().to_owned(), Value::String(row.key.clone()));
+    }
+    body.insert("concurrencyToken".to_owned(), Value::String(row.token.clone()));
+    body
+}
+
+/// Rows by all that their keys consist of.
+pub struct Index<'a> {
+    rows: &'a [Row],
+    by_key: HashMap<Vec<String>, Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    /// The index of these rows.
+    pub fn of(kind: &Kind, rows: &'a [Row]) -> Self {
+        let mut by_key: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            by_key.entry(identity(kind, &row.members)).or_default().push(at);
+        }
+        Self { rows, by_key }
+    }
+
+    /// The rows that members are about: those of the same key, as far as the members tell it.
+    pub fn rows(&self, kind: &Kind, members: &Map<String, Value>) -> Vec<&'a Row> {
+        if kind.key.iter().all(|field| members.contains_key(field.wire())) {
+            let found = self.by_key.get(&identity(kind, members)).into_iter().flatten();
+            return found.filter_map(|at| self.rows.get(*at)).collect();
+        }
+        let is_meant = |row: &&Row| {
+            kind.key.iter().all(|field| {
+                let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
+                members.get(field.wire()).is_none_or(|given| is_same_value(field, given, own))
+            })
+        };
+        self.rows.iter().filter(is_meant).collect()
+    }
+}
+
+/// The values of a key in one form, whatever form they are written in.
+fn identity(kind: &Kind, members: &Map<String, Value>) -> Vec<String> {
+    let value = |field: &&'static Field| match members.get(field.wire()) {
+        Some(Value::String(text)) if field.access.folded => fold(text),
+        Some(Value::String(text)) if kind.reference(field).is_some() => text.to_ascii_lowercase(),
+        Some(Value::String(text)) if matches!(field.kind, chancery_record::Kind::Choice(_)) => text.to_ascii_lowercase(),
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(other) => other.to_string(),
+    };
+    kind.key.iter().map(value).collect()
+}

@@ -18,6 +18,7 @@ mod broken;
 mod canary;
 mod compression;
 mod conditions;
+mod configuration;
 mod console;
 mod coverage;
 mod customer;

@@ -1,15 +1,12 @@
 //! The calls of the interface that a plan becomes: for each kind in its turn one batch of new rows and one of changed ones, then
 //! links, and at the end deletions in the opposite order.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Change, Kind, Memory, Plan, What,
-    plan::{Index, replacement},
-    resolve::secret_of,
-    state::read_rows,
+    Change, Kind, Memory, Plan, What, index::Index, plan::replacement, resolve::secret_of, state::read_rows,
 };
 
 /// A call of the interface.
@@ -30,8 +27,7 @@ pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, Strin
     let mut calls = Vec::new();
     for (method, what) in [("POST", What::Create), ("PUT", What::Change)] {
         let written = changes.iter().enumerate().filter(|(_, change)| change.what == what);
-        let written: Vec<_> =
-            written.filter_map(|(at, change)| Some((at, change.body.as_ref()?))).collect();
+        let written: Vec<_> = written.filter_map(|(at, change)| Some((at, change.body.as_ref()?))).collect();
         if !written.is_empty() {
             let body = written.iter().map(|(_, body)| filled(&Value::Object((*body).clone()), secrets));
             calls.push(Call {
@@ -47,7 +43,8 @@ pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, Strin
 
 /// The batches by which a plan can be tried before: without what needs rows that do not exist yet.
 pub fn trials(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
-    let bodiless = |change: &Change| Change { body: change.body.clone().filter(|_| !change.waits), ..change.clone() };
+    let bodiless =
+        |change: &Change| Change { body: change.body.clone().filter(|_| !change.waits), ..change.clone() };
     batches(kind, &changes.iter().map(bodiless).collect::<Vec<_>>(), secrets)
 }
 
@@ -86,15 +83,22 @@ pub fn deletions(kind: &Kind, changes: &[Change]) -> Option<Call> {
 ///
 /// # Errors
 /// The list is none.
-pub fn adopt(kind: &Kind, changes: &mut [Change], list: Value, made: &HashSet<String>) -> Result<(), String> {
+pub fn adopt(
+    kind: &Kind,
+    changes: &mut [Change],
+    list: Value,
+    made: &BTreeSet<String>,
+) -> Result<(), String> {
     let is_of_new = |members: &Map<String, Value>| {
-        let keys = kind.references.iter().filter_map(|reference| members.get(reference.field.wire())?.as_str());
+        let keys =
+            kind.references.iter().filter_map(|reference| members.get(reference.field.wire())?.as_str());
         keys.into_iter().any(|key| made.contains(key))
     };
     let mut rows = read_rows(kind, list)?;
     rows.retain(|row| is_of_new(&row.members));
     let found = Index::of(kind, &rows);
-    for change in changes.iter_mut().filter(|change| change.what == What::Create && is_of_new(&change.given)) {
+    for change in changes.iter_mut().filter(|change| change.what == What::Create && is_of_new(&change.given))
+    {
         if let [row] = found.rows(kind, &change.given).as_slice() {
             change.what = What::Change;
             change.key.clone_from(&row.key);
@@ -107,9 +111,9 @@ pub fn adopt(kind: &Kind, changes: &mut [Change], list: Value, made: &HashSet<St
 impl Plan {
     /// Whether a kind wants rows that need others that the plan makes, so that the server can have made them by itself.
     pub fn can_adopt(&self, index: usize) -> bool {
-        self.changes.get(index).is_some_and(|changes| {
-            changes.iter().any(|change| change.what == What::Create && change.waits)
-        })
+        self.changes
+            .get(index)
+            .is_some_and(|changes| changes.iter().any(|change| change.what == What::Create && change.waits))
     }
 }
 

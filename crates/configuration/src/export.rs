@@ -22,10 +22,12 @@ pub fn export(state: &State<'_>) -> Result<Vec<Document>, Vec<Problem>> {
             continue;
         }
         for name in names.ambiguous(index) {
-            let detail = format!("more than one {} is called {name:?}: give them names of their own", kind.name);
+            let detail =
+                format!("more than one {} is called {name:?}: give them names of their own", kind.name);
             problems.push(Problem::general(detail));
         }
-        let mut rows: Vec<_> = state.rows(index).iter().map(|row| (names.name(kind.name, &row.key), row)).collect();
+        let mut rows: Vec<_> =
+            state.rows(index).iter().map(|row| (names.name(kind.name, &row.key), row)).collect();
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (_, row) in rows {
             let mut members = serde_json::Map::new();

@@ -98,8 +98,10 @@ pub fn is_same(one: &Shape, other: &Shape) -> bool {
 pub fn kinds(operations: &[&'static Op]) -> Vec<Kind> {
     let batch = |op: &&&'static Op| matches!(op.action, Action::CreateBatch);
     let shapes: Vec<_> = operations.iter().filter(batch).map(|op| (op.shape, op.path)).collect();
-    let shapes: Vec<_> =
-        shapes.into_iter().filter(|(shape, _)| !LEFT_OUT.iter().any(|(name, _)| *name == shape.name)).collect();
+    let shapes: Vec<_> = shapes
+        .into_iter()
+        .filter(|(shape, _)| !LEFT_OUT.iter().any(|(name, _)| *name == shape.name))
+        .collect();
     let mut waiting: Vec<Kind> = shapes
         .iter()
         .map(|(shape, path)| {
@@ -116,9 +118,8 @@ pub fn kinds(operations: &[&'static Op]) -> Vec<Kind> {
         .collect();
     let mut ordered: Vec<Kind> = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
-        let is_ready = |kind: &Kind| {
-            waiting.iter().all(|other| is_same(kind.shape, other.shape) || !kind.needs(other))
-        };
+        let is_ready =
+            |kind: &Kind| waiting.iter().all(|other| is_same(kind.shape, other.shape) || !kind.needs(other));
         // rows that need each other would leave none that is ready: then the first one goes on
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         ordered.push(waiting.remove(next));
@@ -133,7 +134,8 @@ fn references(shape: &'static Shape, shapes: &[(&'static Shape, &'static str)]) 
     let target = |field: &'static Field| {
         let declared = shape.parents.iter().find(|parent| parent.field.is(field)).map(|parent| parent.shape);
         let word = field.wire().trim_start_matches("applyTo").trim_end_matches("Id");
-        let named = shapes.iter().map(|(other, _)| *other).find(|other| other.name.eq_ignore_ascii_case(word));
+        let named =
+            shapes.iter().map(|(other, _)| *other).find(|other| other.name.eq_ignore_ascii_case(word));
         let target = declared.or(named)?;
         shapes.iter().any(|(other, _)| is_same(other, target)).then_some(Reference { field, target })
     };

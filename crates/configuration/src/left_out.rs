@@ -21,6 +21,7 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ("SignInGrant", PERSON),
     ("SignInRecord", RECORD),
     ("SignInSession", PERSON),
+    ("TrustSnapshot", "the server fetches it"),
 ];
 
 /// Sets of configuration that are none themselves: the kind, the member and the reason.

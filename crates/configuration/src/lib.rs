@@ -4,8 +4,10 @@
 //! What is configuration, in which order, and by what a row is known follow from the declarations of the resources.
 
 mod calls;
+mod change;
 mod document;
 mod export;
+mod index;
 mod kind;
 mod left_out;
 mod memory;
@@ -15,10 +17,12 @@ mod resolve;
 mod state;
 
 pub use calls::{Call, adopt, batches, deletions, links, trials};
+pub use change::{Change, Difference, Link, Plan, What};
 pub use document::{Document, Problem, read_documents};
 pub use export::export;
 pub use kind::{Kind, Reference, Set, kinds};
 pub use left_out::{LEFT_OUT, MEMBERS_LEFT_OUT};
 pub use memory::Memory;
-pub use plan::{Change, Difference, Known, Link, Plan, What, plan};
+pub use plan::{Known, plan};
+pub use resolve::secret_names;
 pub use state::{Row, State};

@@ -38,7 +38,8 @@ pub enum Unresolved {
 impl<'a> Names<'a> {
     /// What the rows of a server are called.
     pub fn of(state: &State<'a>) -> Self {
-        let mut names = Self { kinds: state.kinds, of_kinds: state.kinds.iter().map(|_| OfKind::default()).collect() };
+        let mut names =
+            Self { kinds: state.kinds, of_kinds: state.kinds.iter().map(|_| OfKind::default()).collect() };
         for index in 0..state.kinds.len() {
             for row in state.rows(index) {
                 names.add(index, &row.key, &row.members);
@@ -63,7 +64,8 @@ impl<'a> Names<'a> {
     fn segments(&self, index: usize, members: &Map<String, Value>) -> Vec<String> {
         let Some(kind) = self.kinds.get(index) else { return Vec::new() };
         // of members that exclude each other the name tells which one it is
-        let choices = kind.key.iter().filter(|field| field.nullable && kind.reference(field).is_some()).count();
+        let choices =
+            kind.key.iter().filter(|field| field.nullable && kind.reference(field).is_some()).count();
         let mut segments = Vec::new();
         for field in &kind.key {
             let value = members.get(field.wire()).unwrap_or(&Value::Null);

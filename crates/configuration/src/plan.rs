@@ -8,91 +8,14 @@ use serde_json::{Map, Value};
 
 use crate::{
     Document, Kind, Memory, Problem, Row, Set, State,
+    change::{Change, Difference, Link, Plan, What},
     export::keys_in,
+    index::Index,
     left_out::uploaded,
     names::Names,
     resolve::{is_secret, resolve, secret_of},
     state::is_same_value,
 };
-
-/// What is to be done with a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// It is made.
-    Create,
-    /// It is changed.
-    Change,
-    /// It is deleted.
-    Delete,
-}
-
-/// A member that differs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// The member.
-    pub member: String,
-    /// What the server has; null of a row that is made.
-    pub before: Value,
-    /// What the document says: a secret by its name alone.
-    pub after: Value,
-    /// Whether it is a secret, so that what the server has is not shown.
-    pub is_secret: bool,
-}
-
-/// Links of a set that are added and removed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    /// The path of the set's operations, below the service's base.
-    pub path: &'static str,
-    /// The keys of the rows that are linked.
-    pub added: Vec<String>,
-    /// The keys of those that are not any more.
-    pub removed: Vec<String>,
-}
-
-/// What is to be done with one row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// The number of the document that asks for it; none of a deletion.
-    pub document: Option<usize>,
-    /// What is done.
-    pub what: What,
-    /// What the row is called.
-    pub name: String,
-    /// Its key in the interface: of a row that is made, the one that it will have.
-    pub key: String,
-    /// The members that differ.
-    pub differences: Vec<Difference>,
-    /// The links that differ.
-    pub links: Vec<Link>,
-    /// What the interface takes, secrets by their names; none where only links differ.
-    pub body: Option<Map<String, Value>>,
-    /// Whether it needs rows that are made, too, so that it cannot be tried before.
-    pub waits: bool,
-    /// The document's members, with ids in the place of names.
-    pub(crate) given: Map<String, Value>,
-}
-
-/// What is to be done: the changes of each kind.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
-    /// The changes, by the index of their kind.
-    pub changes: Vec<Vec<Change>>,
-}
-
-impl Plan {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.changes.iter().all(Vec::is_empty)
-    }
-
-    /// How many rows are made, changed and deleted.
-    pub fn counts(&self) -> [usize; 3] {
-        let all = || self.changes.iter().flatten();
-        [What::Create, What::Change, What::Delete]
-            .map(|what| all().filter(|change| change.what == what).count())
-    }
-}
 
 /// What a plan is made of besides documents and rows.
 pub struct Known<'a> {
@@ -114,7 +37,8 @@ pub fn plan(
     known: &Known<'_>,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Plan, Vec<Problem>> {
-    let mut planner = Planner { state, known, names: Names::of(state), new: HashSet::new(), problems: Vec::new() };
+    let mut planner =
+        Planner { state, known, names: Names::of(state), new: HashSet::new(), problems: Vec::new() };
     let mut result = Plan { changes: state.kinds.iter().map(|_| Vec::new()).collect() };
     for (number, document) in documents.iter().enumerate() {
         if !state.kinds.iter().any(|kind| kind.name == document.kind) {
@@ -166,7 +90,8 @@ impl Planner<'_> {
                 [] => self.create((index, kind), (number, document), given, new_id),
                 [row] => Some(self.change(kind, (number, document), given, row)),
                 _ => {
-                    let detail = format!("{} rows of {} are meant: their names are the same", rows.len(), kind.name);
+                    let detail =
+                        format!("{} rows of {} are meant: their names are the same", rows.len(), kind.name);
                     self.problems.push(Problem::at(number, "/members", detail));
                     None
                 }
@@ -182,7 +107,8 @@ impl Planner<'_> {
             }
         }
         if self.known.prune {
-            let gone = |row: &&Row| self.known.memory.has_made(kind.name, &row.key) && !meant.contains_key(&row.key);
+            let gone =
+                |row: &&Row| self.known.memory.has_made(kind.name, &row.key) && !meant.contains_key(&row.key);
             changes.extend(rows.iter().filter(gone).map(|row| self.deletion(kind, row)));
         }
         changes
@@ -210,8 +136,9 @@ impl Planner<'_> {
         new_id: &mut dyn FnMut() -> String,
     ) -> Option<Change> {
         let missing = kind.members().filter(|field| field.required() && !given.contains_key(field.wire()));
-        let missing: Vec<Problem> =
-            missing.map(|field| Problem::member(number, field.wire(), "is missing: there is no such row yet")).collect();
+        let missing: Vec<Problem> = missing
+            .map(|field| Problem::member(number, field.wire(), "is missing: there is no such row yet"))
+            .collect();
         if !missing.is_empty() {
             self.problems.extend(missing);
             return None;
@@ -246,7 +173,17 @@ impl Planner<'_> {
         let name = self.names.add(index, &key, &given);
         self.new.insert(key.to_ascii_lowercase());
         let document = Some(number);
-        Some(Change { document, what: What::Create, name, key, differences, links, body: Some(body), waits, given })
+        Some(Change {
+            document,
+            what: What::Create,
+            name,
+            key,
+            differences,
+            links,
+            body: Some(body),
+            waits,
+            given,
+        })
     }
 
     /// Names the only row that a new one can belong to, where its document leaves that to the server.
@@ -298,10 +235,17 @@ impl Planner<'_> {
             if let Some(set) = kind.set(member) {
                 let before = keys_in(Some(own));
                 if let Some(link) = link(set, &before, value) {
-                    let name = |key: &String| self.names.name(set.relation.target.name, key).unwrap_or_else(|| key.clone());
+                    let name = |key: &String| {
+                        self.names.name(set.relation.target.name, key).unwrap_or_else(|| key.clone())
+                    };
                     let before: Vec<String> = before.iter().map(name).collect();
                     let after = told.clone();
-                    differences.push(Difference { member: member.clone(), before: before.into(), after, is_secret: false });
+                    differences.push(Difference {
+                        member: member.clone(),
+                        before: before.into(),
+                        after,
+                        is_secret: false,
+                    });
                     links.push(link);
                 }
                 continue;
@@ -317,7 +261,9 @@ impl Planner<'_> {
                 self.problems.push(Problem::member(number, member, detail));
             }
             let before = match (kind.reference(field), own) {
-                (Some(of), Value::String(key)) => self.names.name(of.target.name, key).map_or(own.clone(), Value::String),
+                (Some(of), Value::String(key)) => {
+                    self.names.name(of.target.name, key).map_or(own.clone(), Value::String)
+                }
                 _ => own.clone(),
             };
             let is_secret = is_secret(field, &row.members);
@@ -350,13 +296,11 @@ impl Planner<'_> {
     fn differs(&self, kind: &Kind, field: &Field, value: &Value, row: &Row) -> bool {
         let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
         let Some(name) = secret_of(value) else { return !is_same_value(field, value, own) };
-        match (self.known.secrets.get(name), own) {
-            (Some(secret), Value::String(own)) => secret != own,
-            _ => {
-                let place = Memory::place(kind.name, &row.key, field.wire());
-                self.known.memory.secrets.get(&place).is_none_or(|sent| sent != name)
-            }
+        if let (Some(secret), Value::String(own)) = (self.known.secrets.get(name), own) {
+            return secret != own;
         }
+        let place = Memory::place(kind.name, &row.key, field.wire());
+        self.known.memory.secrets.get(&place).is_none_or(|sent| sent != name)
     }
 }
 
@@ -385,49 +329,4 @@ pub fn replacement(kind: &Kind, given: &Map<String, Value>, row: &Row) -> Map<St
     }
     body.insert("concurrencyToken".to_owned(), Value::String(row.token.clone()));
     body
-}
-
-/// Rows by all that their keys consist of.
-pub struct Index<'a> {
-    rows: &'a [Row],
-    by_key: HashMap<Vec<String>, Vec<usize>>,
-}
-
-impl<'a> Index<'a> {
-    /// The index of these rows.
-    pub fn of(kind: &Kind, rows: &'a [Row]) -> Self {
-        let mut by_key: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
-        for (at, row) in rows.iter().enumerate() {
-            by_key.entry(identity(kind, &row.members)).or_default().push(at);
-        }
-        Self { rows, by_key }
-    }
-
-    /// The rows that members are about: those of the same key, as far as the members tell it.
-    pub fn rows(&self, kind: &Kind, members: &Map<String, Value>) -> Vec<&'a Row> {
-        if kind.key.iter().all(|field| members.contains_key(field.wire())) {
-            let found = self.by_key.get(&identity(kind, members)).into_iter().flatten();
-            return found.filter_map(|at| self.rows.get(*at)).collect();
-        }
-        let is_meant = |row: &&Row| {
-            kind.key.iter().all(|field| {
-                let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
-                members.get(field.wire()).is_none_or(|given| is_same_value(field, given, own))
-            })
-        };
-        self.rows.iter().filter(is_meant).collect()
-    }
-}
-
-/// The values of a key in one form, whatever form they are written in.
-fn identity(kind: &Kind, members: &Map<String, Value>) -> Vec<String> {
-    let value = |field: &&'static Field| match members.get(field.wire()) {
-        Some(Value::String(text)) if field.access.folded => fold(text),
-        Some(Value::String(text)) if kind.reference(field).is_some() => text.to_ascii_lowercase(),
-        Some(Value::String(text)) if matches!(field.kind, chancery_record::Kind::Choice(_)) => text.to_ascii_lowercase(),
-        Some(Value::String(text)) => text.clone(),
-        None | Some(Value::Null) => String::new(),
-        Some(other) => other.to_string(),
-    };
-    kind.key.iter().map(value).collect()
 }

@@ -1,5 +1,7 @@
 //! Documents with ids in the place of names.
 
+use std::collections::BTreeSet;
+
 use chancery_record::{Column, Field, Kind as Form, Sealing, parse_id};
 use chancery_resource::settings::CATALOGUE;
 use serde_json::{Map, Value};
@@ -99,3 +101,16 @@ fn located(names: &Names<'_>, location: &str) -> Result<String, String> {
     Ok(format!("{before}/{}{after}", key_of(names, level, name)?))
 }
 
+/// The names of all secrets that documents want.
+pub fn secret_names(documents: &[Document]) -> BTreeSet<String> {
+    fn find(value: &Value, names: &mut BTreeSet<String>) {
+        match (secret_of(value), value) {
+            (Some(name), _) => drop(names.insert(name.to_owned())),
+            (None, Value::Object(members)) => members.values().for_each(|value| find(value, names)),
+            _ => {}
+        }
+    }
+    let mut names = BTreeSet::new();
+    documents.iter().flat_map(|document| document.members.values()).for_each(|value| find(value, &mut names));
+    names
+}

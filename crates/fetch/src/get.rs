@@ -56,7 +56,7 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
 /// What is sent. It may be secret, and is not printed.
 #[derive(Clone)]
 pub struct PostBody {
-    /// Its method: POST, or GET of what has no body.
+    /// Its method. GET has no body.
     pub method: Method,
     /// Its media type.
     pub media_type: &'static str,
@@ -258,7 +258,7 @@ fn prepare(url: &Url, body: Option<PostBody>) -> Result<Request<Full<Bytes>>, Fa
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
     let mut text = String::new();
     if let Some(body) = body {
-        if body.method == Method::POST {
+        if body.method != Method::GET {
             request = request.header(CONTENT_TYPE, body.media_type);
         }
         request = request.method(body.method);

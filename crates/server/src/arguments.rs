@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditCommand, ConfigError,
+    AuditCommand, ConfigError, ConfigurationCommand,
     login::{LOGIN_HELP, Login, TOKEN_HELP},
 };
 
@@ -28,6 +28,9 @@ Examples:
   chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
   curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
       Administers with one's own roles; chancery login --help says what the client app needs.
+  chancery export configuration --server https://id.example.com
+  chancery plan configuration --server https://id.example.com
+      Keeps the configuration of a server as files; chancery apply --help says more.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
 A flag beats the environment, the environment beats the file.";
@@ -80,6 +83,9 @@ pub enum Command {
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Keeps the configuration of a server as files: writes them, compares them, applies them.
+    #[command(flatten)]
+    Configuration(ConfigurationCommand),
     /// Signs a person in to a server, for scripts: prints an address and a code, and keeps the tokens.
     #[command(after_help = LOGIN_HELP)]
     Login(Login),

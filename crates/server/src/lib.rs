@@ -3,6 +3,7 @@
 mod arguments;
 mod audit;
 mod config;
+mod configuration;
 mod console;
 mod elsewhere;
 mod end;
@@ -19,6 +20,7 @@ mod webhook;
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, ExportSummary, export};
 pub use config::{Config, ConfigError};
+pub use configuration::ConfigurationCommand;
 pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{RootAccess, RootClient};
 pub use jobs::{

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use chancery_record::Secret;
 use chancery_resource::MANAGEMENT_AUDIENCE;
 use chancery_web::now;
 use clap::Args;
@@ -16,8 +17,10 @@ use serde_json::Value;
 
 use self::{
     kept::{Kept, Place},
-    remote::{Endpoints, Refusal, Remote, plain},
+    remote::{Endpoints, Refusal, Remote},
 };
+
+pub use self::remote::plain;
 
 /// The grant type of devices.
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -71,7 +74,7 @@ macro_rules! say {
 }
 
 /// Runs what calls a server. It is boxed, so that the runtime's code is there once.
-fn wait_for<'a>(working: impl Future<Output = Result<(), String>> + 'a) -> Result<(), String> {
+pub fn wait_for<'a>(working: impl Future<Output = Result<(), String>> + 'a) -> Result<(), String> {
     let working: Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> = Box::pin(working);
     tokio::runtime::Runtime::new().map_err(|error| error.to_string())?.block_on(working)
 }
@@ -147,6 +150,15 @@ impl Login {
 /// # Errors
 /// Nobody is logged in, or the login is over.
 pub fn print_token() -> Result<(), String> {
+    say!("{}", String::from_utf8_lossy(access_token()?.expose()));
+    Ok(())
+}
+
+/// A valid access token of the login.
+///
+/// # Errors
+/// Nobody is logged in, or the login is over.
+pub fn access_token() -> Result<Secret, String> {
     let place = Place::own()?;
     let locked = place.lock()?;
     let mut kept = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
@@ -154,8 +166,7 @@ pub fn print_token() -> Result<(), String> {
         wait_for(kept.refresh(&Remote::default(), now()))?;
         locked.write(&kept)?;
     }
-    say!("{}", String::from_utf8_lossy(kept.access_token.expose()));
-    Ok(())
+    Ok(kept.access_token)
 }
 
 /// Ends the login, at the server and here.

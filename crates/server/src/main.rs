@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
+        Some(Command::Configuration(command)) => return command.run(),
         Some(Command::Login(login)) => return told(login.run()),
         Some(Command::Token) => return told(print_token()),
         Some(Command::Logout) => return told(log_out()),

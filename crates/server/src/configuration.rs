@@ -1,0 +1,197 @@
+//! `chancery export`, `plan` and `apply`: the configuration of a server as files (`9-operating.md`, section 14).
+
+mod applying;
+mod folder;
+mod server;
+mod show;
+
+use std::{
+    io::{Write as _, stderr},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use chancery_configuration::{Kind, Known, Plan, Problem, State, export, kinds, plan, secret_names};
+use chancery_management::SERVICE;
+use chancery_resource::random;
+use chancery_web::now;
+use clap::{Args, Subcommand};
+use uuid::Builder;
+
+use self::{folder::Folder, server::ManagedServer};
+use crate::login::wait_for;
+
+const EXPORT_HELP: &str = "\
+Writes a file for each kind: an array of documents {\"kind\", \"members\"}. Rows name each other, secrets
+and what the server makes are left out. Users, groups and what is about them are no configuration.
+The token is that of $CHANCERY_TOKEN, else of chancery login.
+
+Exit status: 0 done; 1 it could not be.
+
+Example:
+  chancery export configuration --server https://id.example.com";
+
+const PLAN_HELP: &str = "\
+Says what apply would do, and tries it by dry runs, as far as no row that is made first is needed.
+Members that a document does not have are left as they are. A row is named by the end of its name:
+\"Web\", or \"Default/Default/Web\" where there are several. A secret is {\"secret\": \"NAME\"}: its value is
+read from $CREDENTIALS_DIRECTORY/NAME or the environment variable NAME. The token is that of
+$CHANCERY_TOKEN, else of chancery login.
+
+Exit status: 0 nothing to do; 2 there is; 1 it could not be said.
+
+Example:
+  WEB_SECRET=... chancery plan configuration --server https://id.example.com";
+
+const APPLY_HELP: &str = "\
+Shows what chancery plan shows, asks, and does it: one batch a kind, in the order in which they need each
+other, each all or nothing. What somebody else changed meanwhile is refused, and nothing of that batch is
+done; what was done before stays, and the next plan says what is left. DIR/.applied.json remembers
+what was made: --prune deletes of that what has no document any more, and nothing else.
+
+Exit status: 0 the server is as the documents say; 2 it is not, since the answer was not yes; 1 it could not be done.
+
+Example:
+  chancery apply configuration --server https://id.example.com --prune --yes";
+
+/// What is done with the configuration of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ConfigurationCommand {
+    /// Writes the configuration of a server to files.
+    #[command(after_help = EXPORT_HELP)]
+    Export(Place),
+    /// Says how files differ from the configuration of a server.
+    #[command(after_help = PLAN_HELP)]
+    Plan(Planning),
+    /// Makes the configuration of a server what files say.
+    #[command(after_help = APPLY_HELP)]
+    Apply(Applying),
+}
+
+/// The files, and the server.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The folder of the files
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The server's public URL
+    #[arg(long, env = "CHANCERY_SERVER", value_name = "URL")]
+    server: String,
+}
+
+/// How files are compared.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Planning {
+    #[command(flatten)]
+    place: Place,
+    /// Delete what these files made and do not hold any more
+    #[arg(long)]
+    prune: bool,
+}
+
+/// How files are applied.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Applying {
+    #[command(flatten)]
+    planning: Planning,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing is left to do.
+    Done,
+    /// Something is.
+    Differs,
+}
+
+impl ConfigurationCommand {
+    /// Runs it.
+    pub fn run(&self) -> ExitCode {
+        let mut outcome = Outcome::Done;
+        let working = async {
+            outcome = match self {
+                Self::Export(place) => write(place).await?,
+                Self::Plan(planning) => compare(planning).await?,
+                Self::Apply(applying) => applying::apply(applying).await?,
+            };
+            Ok(())
+        };
+        match (wait_for(working), outcome) {
+            (Ok(()), Outcome::Done) => ExitCode::SUCCESS,
+            (Ok(()), Outcome::Differs) => ExitCode::from(2),
+            (Err(error), _) => {
+                let _ = writeln!(stderr(), "chancery: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// The kinds of the configuration.
+fn configured() -> Vec<Kind> {
+    kinds(&SERVICE.all().collect::<Vec<_>>())
+}
+
+async fn write(place: &Place) -> Result<Outcome, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&place.server)?);
+    let state = server.read(&kinds).await?;
+    let documents = export(&state).map_err(|problems| listed(&problems, &Folder::default()))?;
+    let count = Folder::write(&place.folder, &kinds, &documents)?;
+    let _ = writeln!(stderr(), "exported {} documents in {count} files", documents.len());
+    Ok(Outcome::Done)
+}
+
+async fn compare(planning: &Planning) -> Result<Outcome, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&planning.place.server)?);
+    let state = server.read(&kinds).await?;
+    let planned = Planned::of(planning, &state, &server)?;
+    show::plan(&planned.plan, &kinds);
+    planned.try_out(&kinds, &server).await?;
+    Ok(if planned.plan.is_empty() { Outcome::Done } else { Outcome::Differs })
+}
+
+/// A plan, and what it was made of.
+struct Planned {
+    folder: Folder,
+    plan: Plan,
+}
+
+impl Planned {
+    /// Reads the files and compares them with what a server has.
+    fn of(planning: &Planning, state: &State<'_>, server: &ManagedServer) -> Result<Self, String> {
+        let mut folder = Folder::read(&planning.place.folder)?;
+        folder.find_secrets(&secret_names(&folder.documents))?;
+        let memory = folder.memory_of(&server.url);
+        let known = Known { memory, secrets: &folder.secrets, prune: planning.prune };
+        let mut new_id = || {
+            let milliseconds = u64::try_from(now().0).unwrap_or_default();
+            Builder::from_unix_timestamp_millis(milliseconds, &random::<10>()).into_uuid().to_string()
+        };
+        let plan = plan(state, &folder.documents, &known, &mut new_id);
+        let plan = plan.map_err(|problems| listed(&problems, &folder))?;
+        Ok(Self { folder, plan })
+    }
+
+    /// Tries what can be tried, without changing anything.
+    async fn try_out(&self, kinds: &[Kind], server: &ManagedServer) -> Result<(), String> {
+        for (kind, changes) in kinds.iter().zip(&self.plan.changes) {
+            for call in chancery_configuration::trials(kind, changes, &self.folder.secrets) {
+                server
+                    .send(&call, true)
+                    .await
+                    .map_err(|refusal| refusal.told(kind, changes, &call, &self.folder))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Problems for people, each with its file and pointer.
+fn listed(problems: &[Problem], folder: &Folder) -> String {
+    let lines: Vec<String> = problems.iter().map(|problem| folder.told(problem)).collect();
+    lines.join("\nchancery: ")
+}

@@ -1,0 +1,97 @@
+//! `chancery apply`: what a plan does, call by call.
+
+use std::{
+    collections::BTreeSet,
+    io::{Write as _, stderr, stdin},
+};
+
+use chancery_configuration::{Call, Kind, What, adopt, batches, deletions, links};
+
+use super::{Applying, Outcome, Planned, configured, server::ManagedServer, show};
+
+/// Shows a plan, asks, and does it.
+pub async fn apply(applying: &Applying) -> Result<Outcome, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&applying.planning.place.server)?);
+    let state = server.read(&kinds).await?;
+    let mut planned = Planned::of(&applying.planning, &state, &server)?;
+    show::plan(&planned.plan, &kinds);
+    planned.try_out(&kinds, &server).await?;
+    if planned.plan.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    if !applying.yes && !is_confirmed() {
+        let _ = writeln!(stderr(), "Nothing was done.");
+        return Ok(Outcome::Differs);
+    }
+    let mut made = BTreeSet::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        planned.write(&server, (index, kind), &mut made).await?;
+    }
+    for (index, kind) in kinds.iter().enumerate() {
+        for call in links(planned.of_kind(index)) {
+            planned.send(&server, (index, kind), &call).await?;
+        }
+    }
+    for (index, kind) in kinds.iter().enumerate().rev() {
+        if let Some(call) = deletions(kind, planned.of_kind(index)) {
+            planned.send(&server, (index, kind), &call).await?;
+        }
+    }
+    let _ = writeln!(stderr(), "Applied.");
+    Ok(Outcome::Done)
+}
+
+fn is_confirmed() -> bool {
+    let _ = write!(stderr(), "Apply this? Only yes does it: ");
+    let mut answer = String::new();
+    stdin().read_line(&mut answer).is_ok() && answer.trim() == "yes"
+}
+
+impl Planned {
+    fn of_kind(&self, index: usize) -> &[chancery_configuration::Change] {
+        self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Writes the rows of a kind, after what the server made of it by itself was looked at.
+    async fn write(
+        &mut self,
+        server: &ManagedServer,
+        (index, kind): (usize, &Kind),
+        made: &mut BTreeSet<String>,
+    ) -> Result<(), String> {
+        if self.plan.can_adopt(index) {
+            let list =
+                server.list(kind).await.map_err(|refusal| refusal.told(kind, &[], &NO_CALL, &self.folder))?;
+            if let Some(changes) = self.plan.changes.get_mut(index) {
+                adopt(kind, changes, list, made)?;
+            }
+        }
+        for call in batches(kind, self.of_kind(index), &self.folder.secrets) {
+            self.send(server, (index, kind), &call).await?;
+        }
+        let new = self.of_kind(index).iter().filter(|change| change.what == What::Create);
+        made.extend(new.map(|change| change.key.clone()));
+        Ok(())
+    }
+
+    /// Makes a call, and remembers what it did.
+    async fn send(
+        &mut self,
+        server: &ManagedServer,
+        (index, kind): (usize, &Kind),
+        call: &Call,
+    ) -> Result<(), String> {
+        let _ = writeln!(stderr(), "{} {} ({})", call.method, call.path, call.of.len());
+        let answer = server.send(call, false).await;
+        answer.map_err(|refusal| refusal.told(kind, self.of_kind(index), call, &self.folder))?;
+        if !call.path.ends_with("/batch") {
+            return Ok(());
+        }
+        let changes = self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default();
+        self.folder.remember(&server.url, |memory| memory.note(kind, changes, call))
+    }
+}
+
+/// What is told of a list, which is no call of a plan.
+const NO_CALL: Call =
+    Call { method: "GET", path: String::new(), body: serde_json::Value::Null, of: Vec::new() };

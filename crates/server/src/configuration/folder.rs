@@ -1,0 +1,149 @@
+//! The folder of a set: its documents, its secrets and what it remembers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use chancery_configuration::{Document, Kind, Memory, Problem, read_documents};
+use serde_json::Value;
+
+/// The file of what the set remembers of servers.
+const APPLIED: &str = ".applied.json";
+/// The most bytes of one file.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// A folder with documents.
+#[derive(Default)]
+pub struct Folder {
+    path: PathBuf,
+    /// The documents of all files.
+    pub documents: Vec<Document>,
+    /// The files, each with the number of its first document.
+    files: Vec<(usize, String)>,
+    /// The secrets that the documents name, as far as they are given.
+    pub secrets: BTreeMap<String, String>,
+    /// What the set remembers, by the server's URL.
+    memories: BTreeMap<String, Memory>,
+    /// What it remembers of a server that it does not know.
+    nothing: Memory,
+}
+
+impl Folder {
+    /// Reads all `.json` files of a folder, in the order of their names, and what the set remembers.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && Path::new(&name).extension().is_some_and(|end| end == "json") {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        let mut folder = Self { path: path.to_owned(), ..Self::default() };
+        for name in names {
+            let json: Value = read_json(&path.join(&name))?;
+            let first = folder.documents.len();
+            folder.files.push((first, name));
+            match read_documents(json, first) {
+                Ok(documents) => folder.documents.extend(documents),
+                Err(problems) => {
+                    let told: Vec<String> = problems.iter().map(|problem| folder.told(problem)).collect();
+                    return Err(told.join("\nchancery: "));
+                }
+            }
+        }
+        let applied = path.join(APPLIED);
+        if applied.exists() {
+            folder.memories = read_json(&applied)?;
+        }
+        Ok(folder)
+    }
+
+    /// Writes documents, a file for each kind that has some; how many files. A file that is there already and whose kind has
+    /// none becomes empty.
+    pub fn write(path: &Path, kinds: &[Kind], documents: &[Document]) -> Result<usize, String> {
+        fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut count = 0;
+        for kind in kinds {
+            let own = documents.iter().filter(|document| document.kind == kind.name);
+            let own: Vec<Value> = own.map(Document::to_json).collect();
+            let file = path.join(format!("{}.json", kind.name));
+            if !own.is_empty() || file.exists() {
+                write_json(&file, &Value::from(own))?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Finds secrets, in the folder of `$CREDENTIALS_DIRECTORY` or in the environment.
+    pub fn find_secrets(&mut self, names: &BTreeSet<String>) -> Result<(), String> {
+        let credentials = env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        for name in names {
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+            if name.is_empty() || !name.chars().all(is_name) {
+                return Err(format!("{name:?} is no name of a secret: letters, digits, _ and - make one"));
+            }
+            let file = credentials.as_ref().map(|folder| folder.join(name)).filter(|file| file.is_file());
+            let secret = match file {
+                Some(file) => {
+                    let text =
+                        fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+                    Some(text.trim_end_matches(['\r', '\n']).to_owned())
+                }
+                None => env::var(name).ok(),
+            };
+            if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
+                self.secrets.insert(name.clone(), secret);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the set remembers of a server.
+    pub fn memory_of(&self, server: &str) -> &Memory {
+        self.memories.get(server).unwrap_or(&self.nothing)
+    }
+
+    /// Changes what the set remembers of a server, on the disk, too.
+    pub fn remember(&mut self, server: &str, change: impl FnOnce(&mut Memory)) -> Result<(), String> {
+        let memory = self.memories.entry(server.to_owned()).or_default();
+        let before = memory.clone();
+        change(memory);
+        if *memory == before {
+            return Ok(());
+        }
+        let json = serde_json::to_value(&self.memories).map_err(|error| error.to_string())?;
+        write_json(&self.path.join(APPLIED), &json)
+    }
+
+    /// A problem with the file and the pointer in it.
+    pub fn told(&self, problem: &Problem) -> String {
+        let Some(number) = problem.document else { return problem.detail.clone() };
+        let file = self.files.iter().rev().find(|(first, _)| *first <= number);
+        let (first, name) = file.map_or((0, ""), |(first, name)| (*first, name.as_str()));
+        format!("{name}#/{}{}: {}", number - first, problem.pointer, problem.detail)
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let size = fs::metadata(path).map_err(|error| told(&error))?.len();
+    if size > MOST {
+        return Err(told(&"is larger than 64 MiB"));
+    }
+    let text = fs::read(path).map_err(|error| told(&error))?;
+    serde_json::from_slice(&text).map_err(|error| told(&error))
+}
+
+/// Writes a file whole or not at all.
+fn write_json(path: &Path, json: &Value) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let text = serde_json::to_string_pretty(json).map_err(|error| error.to_string())?;
+    let beside = path.with_extension("json.new");
+    fs::write(&beside, text + "\n").map_err(told)?;
+    fs::rename(&beside, path).map_err(told)
+}

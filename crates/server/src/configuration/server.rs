@@ -1,0 +1,131 @@
+//! The server whose configuration it is, by its public interface.
+
+use std::{
+    env,
+    io::{Write as _, stderr},
+};
+
+use chancery_configuration::{Call, Change, Kind, Problem, State};
+use chancery_fetch::{Limits, Networks, Policy, PostBody, ask};
+use chancery_management::SERVICE;
+use chancery_record::Secret;
+use http::Method;
+use serde_json::Value;
+
+use super::folder::Folder;
+use crate::login::{access_token, plain};
+
+/// The bounds of each answer.
+const LIMITS: Limits = Limits { bytes: 256 * 1024 * 1024, seconds: 300 };
+
+/// A server, and who calls it.
+pub struct ManagedServer {
+    /// Its URL.
+    pub url: String,
+    token: Secret,
+    policy: Policy,
+}
+
+/// Why a server did not do what it was asked to.
+pub struct Refusal {
+    status: u16,
+    detail: String,
+    /// What is wrong with the body, by pointers in it.
+    errors: Vec<(String, String)>,
+}
+
+impl ManagedServer {
+    /// The server at a URL: anywhere by https, on this machine without, too.
+    pub fn open(url: &str) -> Result<Self, String> {
+        let token = match env::var("CHANCERY_TOKEN") {
+            Ok(token) if !token.is_empty() => Secret::new(token.as_str()),
+            _ => access_token().map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
+        };
+        let policy = Policy { networks: Networks::all(), plain_loopback: true, roots: Vec::new() };
+        Ok(Self { url: url.trim_end_matches('/').to_owned(), token, policy })
+    }
+
+    /// The rows of all kinds that the caller may read.
+    pub async fn read<'a>(&self, kinds: &'a [Kind]) -> Result<State<'a>, String> {
+        let mut state = State::new(kinds);
+        for (index, kind) in kinds.iter().enumerate() {
+            match self.list(kind).await {
+                Ok(list) => state.set(index, list)?,
+                Err(refusal) if refusal.status == 403 => {
+                    let _ = writeln!(stderr(), "{} is left out: you may not read it", kind.name);
+                }
+                Err(refusal) => return Err(format!("{}: {}", kind.name, plain(&refusal.detail))),
+            }
+        }
+        if (0..kinds.len()).any(|index| state.is_known(index)) {
+            Ok(state)
+        } else {
+            Err("you may read nothing of the configuration: a role such as SubscriptionAdmin is needed"
+                .into())
+        }
+    }
+
+    /// The rows of a kind.
+    pub async fn list(&self, kind: &Kind) -> Result<Value, Refusal> {
+        let body = PostBody { method: Method::GET, ..PostBody::json(String::new()) };
+        self.ask(kind.path, body).await
+    }
+
+    /// Makes a call, or tries it without changing anything.
+    pub async fn send(&self, call: &Call, is_trial: bool) -> Result<Value, Refusal> {
+        let method = Method::from_bytes(call.method.as_bytes()).unwrap_or(Method::POST);
+        let body = PostBody { method, ..PostBody::json(call.body.to_string()) };
+        let path = if is_trial { format!("{}?dryRun=true", call.path) } else { call.path.clone() };
+        self.ask(&path, body).await
+    }
+
+    async fn ask(&self, path: &str, body: PostBody) -> Result<Value, Refusal> {
+        let url = format!("{}{}{path}", self.url, SERVICE.base);
+        let body = PostBody { bearer: Some(self.token.clone()), reads_refusals: true, ..body };
+        let failed = |why: String| Refusal { status: 0, detail: why, errors: Vec::new() };
+        let answer = ask(&url, body, LIMITS, &self.policy).await;
+        let (status, bytes) = answer.map_err(|why| failed(format!("{url}: {why}")))?;
+        let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if (200..300).contains(&status) {
+            return Ok(json);
+        }
+        let text = |value: &Value, name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let errors = json.get("errors").and_then(Value::as_array).into_iter().flatten();
+        let errors = errors.map(|error| (text(error, "pointer"), text(error, "detail"))).collect();
+        let detail = match (status, text(&json, "detail")) {
+            (401, _) => "the token is not accepted".to_owned(),
+            (_, detail) if detail.is_empty() => format!("{url} answered {status}"),
+            (_, detail) => detail,
+        };
+        Err(Refusal { status, detail, errors })
+    }
+}
+
+impl Refusal {
+    /// The refusal for people: of a batch each element by its document.
+    pub fn told(&self, kind: &Kind, changes: &[Change], call: &Call, folder: &Folder) -> String {
+        let mut lines = vec![format!("{}: {}", kind.name, self.detail)];
+        for (pointer, detail) in &self.errors {
+            let (index, rest) = pointer
+                .trim_start_matches('/')
+                .split_once('/')
+                .unwrap_or((pointer.trim_start_matches('/'), ""));
+            let change = index.parse().ok().and_then(|index: usize| changes.get(*call.of.get(index)?));
+            lines.push(match change.and_then(|change| change.document) {
+                Some(number) => {
+                    folder.told(&Problem::at(number, &format!("/members/{rest}"), detail.as_str()))
+                }
+                None => format!("{pointer}: {detail}"),
+            });
+        }
+        if self.detail.contains("oncurrency")
+            || self.errors.iter().any(|(at, _)| at.ends_with("concurrencyToken"))
+        {
+            lines.push("somebody changed it meanwhile: plan again".to_owned());
+        }
+        let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
+        lines.join("\nchancery: ")
+    }
+}

@@ -1,0 +1,59 @@
+//! A plan for people.
+
+use std::{
+    fmt::Write as _,
+    io::{Write as _, stdout},
+};
+
+use chancery_configuration::{Change, Kind, Plan, What};
+use serde_json::Value;
+
+use crate::login::plain;
+
+/// The most letters of a value.
+const LONGEST: usize = 80;
+
+/// Prints what a plan does. A closed standard output is no error.
+pub fn plan(plan: &Plan, kinds: &[Kind]) {
+    let mut text = String::new();
+    for (kind, changes) in kinds.iter().zip(&plan.changes) {
+        for change in changes {
+            text.push_str(&lines(kind, change));
+        }
+    }
+    if plan.is_empty() {
+        text.push_str("Nothing to do.\n");
+    } else {
+        let [made, changed, deleted] = plan.counts();
+        let _ = writeln!(text, "{made} to create, {changed} to change, {deleted} to delete.");
+    }
+    let _ = stdout().write_all(text.as_bytes());
+    let _ = stdout().flush();
+}
+
+fn lines(kind: &Kind, change: &Change) -> String {
+    let (sign, word) = match change.what {
+        What::Create => ('+', "create"),
+        What::Change => ('~', "change"),
+        What::Delete => ('-', "delete"),
+    };
+    let mut text = format!("{sign} {word} {} {}\n", kind.name, plain(&change.name));
+    for difference in &change.differences {
+        let before = if difference.is_secret { "(secret)".to_owned() } else { value(&difference.before) };
+        let after = value(&difference.after);
+        let told = match change.what {
+            What::Create => after,
+            _ => format!("{before} -> {after}"),
+        };
+        let _ = writeln!(text, "    {}: {told}", plain(&difference.member));
+    }
+    text
+}
+
+fn value(value: &Value) -> String {
+    let text = plain(&value.to_string());
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST).chain(" ...".chars()).collect()
+}

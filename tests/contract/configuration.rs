@@ -1,0 +1,201 @@
+//! Configuration as code: the program against a server, by its public interface alone.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+};
+
+use chancery_testkit::{Client, Process, World, on_both_engines};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    process::Command,
+};
+
+use crate::id;
+
+/// A folder of documents, and the server that they are for.
+struct Set<'a> {
+    world: &'a World,
+    folder: PathBuf,
+    token: String,
+}
+
+impl<'a> Set<'a> {
+    fn new(world: &'a World, name: &str) -> Self {
+        let folder = world.database.folder().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self { world, folder, token: world.admin.token().to_owned() }
+    }
+
+    fn by(self, client: &Client) -> Self {
+        Self { token: client.token().to_owned(), ..self }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let (word, more) = words.split_first().unwrap();
+        let mut command = Command::new(Process::program());
+        command.arg(word).arg(&self.folder).args(["--server", &self.world.base]).args(more);
+        command.env("CHANCERY_TOKEN", &self.token).env_remove("CREDENTIALS_DIRECTORY");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    async fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().await.unwrap()
+    }
+
+    /// Runs a command that ends so, and returns what it printed.
+    async fn told(&self, words: &[&str], status: i32) -> String {
+        let output = self.run(words).await;
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {text}");
+        text
+    }
+
+    fn write(&self, documents: &[(&str, Value)]) {
+        let documents = documents.iter().map(|(kind, members)| json!({ "kind": kind, "members": members }));
+        fs::write(self.folder.join("set.json"), documents.collect::<Value>().to_string()).unwrap();
+    }
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The row of this name.
+async fn named(world: &World, kind: &str, name: &str) -> Value {
+    let all = world.all(kind).await;
+    all.as_array().unwrap().iter().find(|row| row["name"] == name).cloned().unwrap_or_default()
+}
+
+on_both_engines! {
+    /// What was exported differs in nothing; what is changed in it is shown, applied, and then differs no more.
+    async fn what_was_exported_is_applied_again(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "Web" })).await;
+        let tenant = world.all("Tenant").await[0].clone();
+        world.admin.post(&format!("/api/management/v2/Tenant/{}/clientapps", id(&tenant)), json!({ "relatedIds": [app["id"]] })).await.expect(202);
+        world.make("ClientAppRedirectUri", json!({ "clientAppId": app["id"], "uri": "https://web.example.com/back" })).await;
+        world.make("CustomView", json!({ "location": format!("/views/tenant/{}/SignIn", id(&tenant)), "content": "<p>{{ title }}</p>" })).await;
+        let set = Set::new(&world, "exported");
+        set.told(&["export"], 0).await;
+        let views = fs::read_to_string(set.folder.join("CustomView.json")).unwrap();
+        assert!(views.contains("/views/tenant/{Default/Default/") && !views.contains(id(&tenant)), "{views}");
+        assert!(!set.folder.join("ClientAppSecret.json").exists());
+        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        let file = set.folder.join("ClientApp.json");
+        let mut apps = read(&file);
+        for app in apps.as_array_mut().unwrap().iter_mut().filter(|app| app["members"]["name"] == "Web") {
+            app["members"]["clientUri"] = json!("https://web.example.com");
+        }
+        fs::write(&file, apps.to_string()).unwrap();
+        let told = set.told(&["plan"], 2).await;
+        assert!(told.contains("~ change ClientApp Default/Default/Web") && told.contains("clientUri: null -> \"https://web.example.com\""), "{told}");
+        assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], json!(null));
+        set.told(&["apply", "--yes"], 0).await;
+        assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://web.example.com");
+        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+    }
+
+    /// A tenant, its options, an app, its secret and a rule name each other, and are made in one go; then pruned.
+    async fn what_is_new_is_made_by_names(world: World) {
+        let set = Set::new(&world, "new");
+        let documents = [
+            ("ClaimRule", json!({ "name": "roles", "ruleType": "Filter", "ruleLevel": "ClientApp", "typeEvaluationRule": "^role$", "clientApps": ["Shop"] })),
+            ("ClientAppSecret", json!({ "name": "first", "clientAppId": "Shop", "secret": { "secret": "SHOP_SECRET" } })),
+            ("ClientApp", json!({ "name": "Shop", "allowClientCredentialLogin": true, "tenants": ["East"] })),
+            ("Option", json!({ "name": "AccessTokenLifetime", "applyToTenantId": "East", "value": "00:10:00" })),
+            ("Tenant", json!({ "name": "East", "subscriptionId": "Default" })),
+        ];
+        set.write(&documents);
+        let told = set.told(&["plan"], 1).await;
+        assert!(told.contains("set.json#/1/members/secret: the secret SHOP_SECRET is not given"), "{told}");
+        let secret = "a secret that is long enough, and nobody's";
+        let run = async |words: &[&str]| set.command(words).env("SHOP_SECRET", secret).output().await.unwrap();
+        let planned = run(&["plan"]).await;
+        assert_eq!(planned.status.code(), Some(2), "{planned:?}");
+        let applied = run(&["apply", "--yes"]).await;
+        assert_eq!(applied.status.code(), Some(0), "{applied:?}");
+        for output in [&planned, &applied] {
+            let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(!text.contains(secret), "{text}");
+        }
+        let remembered = fs::read_to_string(set.folder.join(".applied.json")).unwrap();
+        assert!(!remembered.contains(secret) && remembered.contains("SHOP_SECRET"), "{remembered}");
+        let (app, tenant) = (named(&world, "ClientApp", "Shop").await, named(&world, "Tenant", "East").await);
+        assert_eq!(tenant["clientApps"][0]["name"], "Shop");
+        assert_eq!(named(&world, "ClaimRule", "roles").await["clientApps"][0]["id"], app["id"]);
+        let options = world.all("Option").await;
+        let mut options = options.as_array().unwrap().iter().filter(|row| row["applyToTenantId"] == tenant["id"] && row["name"] == "AccessTokenLifetime");
+        assert_eq!(options.next().unwrap()["value"], "00:10:00");
+        assert!(options.next().is_none());
+        let form = format!("grant_type=client_credentials&client_id={}&client_secret={}", id(&app), secret.replace(' ', "+"));
+        world.anonymous.ask_for_token(&form).await.expect(200);
+        assert_eq!(run(&["plan"]).await.status.code(), Some(0));
+        // only what the set made goes, and only when it is asked for
+        let mut app_alone = documents[2].1.clone();
+        app_alone["tenants"] = json!([]);
+        set.write(&[("ClientApp", app_alone)]);
+        let told = set.told(&["plan", "--prune"], 2).await;
+        assert!(told.contains("- delete Tenant Default/Default/East") && told.contains("0 to create, 1 to change"), "{told}");
+        let before = world.all("Tenant").await.as_array().unwrap().len();
+        set.told(&["apply", "--prune", "--yes"], 0).await;
+        assert_eq!(world.all("Tenant").await.as_array().unwrap().len(), before - 1);
+        assert_eq!(named(&world, "ClaimRule", "roles").await, Value::Null);
+        assert_eq!(id(&named(&world, "ClientApp", "Shop").await), id(&app));
+        set.told(&["plan", "--prune"], 0).await;
+    }
+
+    /// What somebody else changed while the plan was read is refused.
+    async fn a_concurrent_change_is_refused(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "Web" })).await;
+        let set = Set::new(&world, "concurrent");
+        set.write(&[("ClientApp", json!({ "name": "Web", "clientUri": "https://ours.example.com" }))]);
+        let mut child = set.command(&["apply"]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        while !lines.next_line().await.unwrap().unwrap().contains("1 to change") {}
+        let path = format!("/api/management/v2/ClientApp/{}", id(&app));
+        let theirs = json!({ "clientUri": "https://theirs.example.com", "concurrencyToken": app["concurrencyToken"] });
+        // the question is asked after the dry run, which must have seen the plan's token
+        let mut asked = BufReader::new(child.stderr.take().unwrap());
+        let mut question = Vec::new();
+        asked.read_until(b':', &mut question).await.unwrap();
+        world.admin.patch(&path, theirs).await.expect(202);
+        child.stdin.take().unwrap().write_all(b"yes\n").await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        let mut rest = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut asked, &mut rest).await.unwrap();
+        assert_eq!((output.status.code(), rest.contains("plan again")), (Some(1), true), "{rest}");
+        assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://theirs.example.com");
+        // whoever does not say yes changes nothing
+        let mut child = set.command(&["apply"]).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"no\n").await.unwrap();
+        assert_eq!(child.wait_with_output().await.unwrap().status.code(), Some(2));
+        assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://theirs.example.com");
+    }
+
+    /// What the server refuses is told before anything is done, by file and pointer; who may read nothing gets nothing.
+    async fn what_is_refused_is_told_before(world: World) {
+        let set = Set::new(&world, "refused");
+        set.write(&[("ClientApp", json!({ "name": "First" })), ("ClientApp", json!({ "name": "Second", "clientUri": "nonsense" }))]);
+        let told = set.told(&["apply", "--yes"], 1).await;
+        assert!(told.contains("set.json#/1/members/clientUri"), "{told}");
+        assert_eq!(named(&world, "ClientApp", "First").await, Value::Null);
+        assert!(!set.folder.join(".applied.json").exists());
+        let nobody = world.client("nobody", &[]).await;
+        let told = Set::new(&world, "refused").by(&nobody).told(&["export"], 1).await;
+        assert!(told.contains("you may read nothing"), "{told}");
+        let told = Set { token: "nonsense".into(), ..Set::new(&world, "refused") }.told(&["plan"], 1).await;
+        assert!(told.contains("token"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_command_line_teaches_it() {
+    for (word, expected) in [("export", "Example:"), ("plan", "Exit status"), ("apply", "--prune")] {
+        let output = Command::new(Process::program()).args([word, "--help"]).output().await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(expected) && text.contains("--server"), "{text}");
+    }
+}

@@ -152,7 +152,7 @@ on_both_engines! {
     /// Section 5: a receiver that fails for five days is given up, and the contact is told, by the mail server of the first store
     /// where it is the configuration's.
     async fn a_receiver_that_fails_for_days_is_given_up(world: World) {
-        let mut receiver = Receiver::start().await;
+        let receiver = Receiver::start().await;
         let scope = id(&world.all("Subscription").await[0]).to_owned();
         let body = json!({ "name": "crm", "url": receiver.url, "subscriptionId": scope, "types": ["platform.management.tenant.created"],
             "contact": "crm@example.com" });
@@ -171,7 +171,6 @@ on_both_engines! {
         let [mail] = mails(&world).await.try_into().unwrap();
         assert_eq!((&mail["kind"], &mail["name"], &mail["since"]), (&json!("SubscriptionDisabled"), &json!("crm"), &json!(1)));
         assert_eq!((&mail["recipient"], &mail["url"]), (&json!("crm@example.com"), &json!(receiver.url)));
-        receiver.until(|got| events(got).len() >= 2).await;
     }
 
     /// Section 5: what was missed is sent again, with the same ids; what is not wanted is skipped.

@@ -66,6 +66,8 @@ MANAGED = [
     (r"/ClientApp(AuthenticationConfiguration|RedirectUri|RequestUri|Role|Scope|Secret)?(/.*)?", r".*", r"(?!is not a member|must be (true|false|one of|a UUID|an object)).*"),
     (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),
     (r"/ClaimRule.*", r".*/ruleLevel", r"does not fit: .*"),
+    (r"/CustomView/preview", r"/sample", r"names no state of the page .*"),
+    (r"/IdpInstance/[^/]+/trial/answer", r"/query", r"is of no trial of yours here .*"),
     (r"/Custom(Asset|View).*", r".*/(location|data|content|assetFileName|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
     (r".*/EventSubscription.*", r".*/(url|isActive|headers|startAfter|types|subscriptionId|applyToTenantId)", r"(?!is not a member).*"),
     (r"/CertStore.*", r".*/(certificate|certificateInput|certType)", r".*"),

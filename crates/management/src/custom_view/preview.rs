@@ -6,7 +6,9 @@ use chancery_presentation::{
     shipped,
     view::{Failure, Views},
 };
-use chancery_record::{Name, OPEN, ViewText, choice_types, record};
+use chancery_record::{
+    FieldType, Kind as RecordKind, Mismatch, Name, OPEN, Value as RecordValue, ViewText, choice_types, record,
+};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantAdmin,
     Problem, Purpose, Reply, Tx, Work, read_form, visible,
@@ -33,6 +35,20 @@ choice_types! {
     }
 }
 
+/// The name of a shipped page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageName(String);
+
+impl FieldType for PageName {
+    const KIND: RecordKind = RecordKind::Choice(shipped::names());
+    fn into_value(self) -> RecordValue {
+        RecordValue::Text(self.0)
+    }
+    fn from_value(value: RecordValue) -> Result<Self, Mismatch> {
+        if let RecordValue::Text(name) = value { Ok(Self(name)) } else { Err(Mismatch("")) }
+    }
+}
+
 record! {
     /// A view that is tried before it is saved.
     pub struct ViewPreview {
@@ -43,7 +59,7 @@ record! {
         /// The language of the page.
         language: PageLanguage = OPEN.or(chancery_record::DefaultValue::Text("En")),
         /// The page that is shown; the view itself, or `SignIn` where the view is a part of pages.
-        page: Option<Name> = OPEN.like("SignIn"),
+        page: Option<PageName> = OPEN,
         /// The state in which it is shown; the first one where none is given.
         sample: Option<Name> = OPEN.like("first"),
     }
@@ -107,15 +123,14 @@ struct Wanted {
 impl Wanted {
     fn of(form: &ViewPreview, name: &str) -> Result<Self, Problem> {
         let page = match &form.page {
-            Some(page) => page.as_str(),
+            Some(page) => page.0.as_str(),
             None if shipped::names().contains(&name) => name,
             None => "SignIn",
         };
         let contexts = shipped::samples(page);
         let samples: Vec<String> = contexts.keys().cloned().collect();
         let Some(first) = samples.first() else {
-            let detail = format!("names no page; there are {}", shipped::names().join(", "));
-            return Err(Problem::wrong_field(ViewPreview::PAGE, detail));
+            return Err(Problem::wrong_field(ViewPreview::PAGE, "names no page"));
         };
         let sample = form.sample.as_ref().map_or(first.as_str(), Name::as_str).to_owned();
         let Some(context) = contexts.get(&sample).cloned() else {

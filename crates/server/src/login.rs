@@ -150,15 +150,25 @@ impl Login {
 /// # Errors
 /// Nobody is logged in, or the login is over.
 pub fn print_token() -> Result<(), String> {
-    say!("{}", String::from_utf8_lossy(access_token()?.expose()));
+    say!("{}", String::from_utf8_lossy(valid()?.access_token.expose()));
     Ok(())
 }
 
-/// A valid access token of the login.
+/// A valid access token of the login, for the server that it is of: no other one is shown it.
 ///
 /// # Errors
-/// Nobody is logged in, or the login is over.
-pub fn access_token() -> Result<Secret, String> {
+/// Nobody is logged in there, or the login is over.
+pub fn access_token(server: &str) -> Result<Secret, String> {
+    let kept = valid()?;
+    if kept.is_at(server) {
+        Ok(kept.access_token)
+    } else {
+        Err(format!("the login is at another server than {}: chancery login {0}", plain(server)))
+    }
+}
+
+/// The login, with an access token that is valid for a while.
+fn valid() -> Result<Kept, String> {
     let place = Place::own()?;
     let locked = place.lock()?;
     let mut kept = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
@@ -166,7 +176,7 @@ pub fn access_token() -> Result<Secret, String> {
         wait_for(kept.refresh(&Remote::default(), now()))?;
         locked.write(&kept)?;
     }
-    Ok(kept.access_token)
+    Ok(kept)
 }
 
 /// Ends the login, at the server and here.

@@ -100,6 +100,15 @@ async fn a_person_logs_in_at_a_terminal() {
     let first = own.token();
     assert_eq!(ask(&first).await, 403, "known here, with no role yet");
     assert_eq!(own.token(), first, "while it is good it stays");
+    // what keeps a configuration as files shows the token to the server of the login alone
+    let folder = own.0.join("files");
+    for (base, why) in
+        [(server.base.as_str(), "you may read nothing"), ("https://192.0.2.1", "at another server")]
+    {
+        let refused = own.run(&["export", folder.to_str().unwrap(), "--server", base]);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && told.contains(why), "{told}");
+    }
     // two at once get along: one of them refreshes
     own.age();
     let both = ["token"; 2].map(|word| own.command(&[word]).stdout(Stdio::piped()).spawn().unwrap());

@@ -39,7 +39,7 @@ impl ManagedServer {
     pub fn open(url: &str) -> Result<Self, String> {
         let token = match env::var("CHANCERY_TOKEN") {
             Ok(token) if !token.is_empty() => Secret::new(token.as_str()),
-            _ => access_token().map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
+            _ => access_token(url).map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
         };
         let policy = Policy { networks: Networks::all(), plain_loopback: true, roots: Vec::new() };
         Ok(Self { url: url.trim_end_matches('/').to_owned(), token, policy })

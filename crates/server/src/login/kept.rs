@@ -29,6 +29,14 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Whether it is of the server at this URL.
+    pub fn is_at(&self, server: &str) -> bool {
+        let server = server.trim_end_matches('/');
+        let has_host = server.split_once("://").is_some_and(|(_, host)| !host.is_empty());
+        let below = self.token_endpoint.strip_prefix(server);
+        has_host && below.is_some_and(|path| path.starts_with('/'))
+    }
+
     /// What a token endpoint gave just now.
     pub fn of(given: &Value, client: &str, endpoints: Endpoints, now: Timestamp) -> Result<Self, String> {
         let mut kept = Self {
@@ -204,6 +212,24 @@ mod tests {
         assert_eq!((exposed(&read.access_token).as_str(), read.expires_on), ("a", 61_000));
         for bad in ["", "[]", "{}", "{\"client_id\":1}"] {
             assert!(Kept::from_json(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_login_is_of_one_server() {
+        for own in ["https://id.example", "https://id.example/"] {
+            assert!(kept().is_at(own), "{own}");
+        }
+        for other in [
+            "https://id",
+            "https://id.example.net",
+            "http://id.example",
+            "https:",
+            "https://",
+            "",
+            "https://id.example@evil.example",
+        ] {
+            assert!(!kept().is_at(other), "{other}");
         }
     }
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use chancery_management::appearance::asset_at;
 pub use chancery_management::appearance::{Appearance, Asset, Owners};
-use chancery_store::{EPOCH, Error, Mode, Store};
+use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::{Weighter, sync::Cache};
 
 /// The most looks, and the most files, that are kept.
 const MOST: usize = 10_000;
-/// The most bytes of the views that are kept, as they are written; parsed they take some times as many.
-const VIEW_BYTES: u64 = 16 << 20;
+/// The most bytes of the looks that are kept, by their views as they are written; parsed they take some times as many.
+const VIEW_BYTES: u64 = 32 << 20;
 /// The most bytes of the files that are kept.
 const ASSET_BYTES: u64 = 32 << 20;
-/// What an entry takes beside its bytes.
-const ENTRY: u64 = 512;
+/// What an entry takes beside its bytes: the names of all views, in each language.
+const ENTRY: u64 = 4 << 10;
 
 type Known<T> = (Arc<T>, i64);
 
@@ -65,9 +65,9 @@ impl Appearances {
         {
             return Ok(Arc::clone(known));
         }
-        let reading = move |tx: &mut chancery_store::Tx<'_>| {
+        let reading = move |tx: &mut Tx<'_>| {
             // the epoch is read first, so that what follows is no older
-            let epoch = tx.one(EPOCH, &[], |row| row.int(0))?.unwrap_or_default();
+            let epoch = tx.epoch()?;
             Ok::<_, Error>((Appearance::read(tx, owners)?, epoch))
         };
         let (found, epoch) = store.run("FindAppearance", Mode::Quick, None, reading).await?;
@@ -95,8 +95,8 @@ impl Appearances {
     /// Errors of the store.
     pub async fn read_asset(&self, store: &Store, location: &str) -> Result<Option<Arc<Asset>>, Error> {
         let wanted = location.to_owned();
-        let reading = move |tx: &mut chancery_store::Tx<'_>| {
-            let epoch = tx.one(EPOCH, &[], |row| row.int(0))?.unwrap_or_default();
+        let reading = move |tx: &mut Tx<'_>| {
+            let epoch = tx.epoch()?;
             Ok::<_, Error>((asset_at(tx, &wanted)?, epoch))
         };
         let (found, epoch) = store.run("FindAsset", Mode::Quick, None, reading).await?;

@@ -24,6 +24,7 @@ const FUEL: u64 = 50_000;
 const DEPTH: usize = 200;
 
 /// The shipped views and, before them, those of a customer: parsed once, for one language.
+#[derive(Clone)]
 pub struct Views {
     environment: Environment<'static>,
     sources: BTreeMap<String, Cow<'static, str>>,
@@ -33,14 +34,20 @@ impl Views {
     /// The shipped views, with the given ones in the place of those that have their names. One that may not be stored is
     /// left out, and told beside.
     pub fn new(language: Language, own: impl IntoIterator<Item = (String, String)>) -> (Self, Vec<Failure>) {
+        // what is shipped is parsed once for all
+        let mut views = shipped_in(language).clone();
+        let failures = own.into_iter().filter_map(|(name, source)| views.add(name, source.into()).err());
+        let failures = failures.collect();
+        (views, failures)
+    }
+
+    fn of_shipped(language: Language) -> Self {
         let mut views = Self { environment: environment(language), sources: BTreeMap::new() };
         for (name, source) in shipped::sources() {
             // one that cannot be parsed is missing: tests render them all
             let _ = views.add(name.to_owned(), source.into());
         }
-        let failures = own.into_iter().filter_map(|(name, source)| views.add(name, source.into()).err());
-        let failures = failures.collect();
-        (views, failures)
+        views
     }
 
     fn add(&mut self, name: String, source: Cow<'static, str>) -> Result<(), Failure> {
@@ -87,8 +94,8 @@ pub fn shipped_in(language: Language) -> &'static Views {
     }
 }
 
-static ENGLISH: LazyLock<Views> = LazyLock::new(|| Views::new(Language::English, []).0);
-static GERMAN: LazyLock<Views> = LazyLock::new(|| Views::new(Language::German, []).0);
+static ENGLISH: LazyLock<Views> = LazyLock::new(|| Views::of_shipped(Language::English));
+static GERMAN: LazyLock<Views> = LazyLock::new(|| Views::of_shipped(Language::German));
 
 fn environment<'a>(language: Language) -> Environment<'a> {
     let mut environment = Environment::empty();

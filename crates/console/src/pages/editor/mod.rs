@@ -61,7 +61,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     });
     let content = json!({
         "back": { "href": here.clone().unwrap_or_else(|| address.clone()), "label": here.as_ref().map_or_else(|| label(visit, NAME), |_| words.page("to_item").to_owned()) },
-        "heading": heading, "about": words.page("editor_about"), "errors": [], "begin": begin,
+        "heading": heading, "about": words.page("editor_about"), "begin": begin,
         "begin_at": format!("{address}/try"), "fields": fields(visit, &draft), "hidden": draft.hidden,
         "shown": [samples(words, &draft), languages(words)], "frame": format!("{address}/preview{of}"),
         "is_typed": draft.is_typed,

@@ -7,6 +7,7 @@
 
 import { base, call, setOptions } from './api.mjs'
 import { launch } from './chromium.mjs'
+import { configuration } from './console/configuration.mjs'
 import { editor } from './console/editor.mjs'
 import { oneself } from './console/oneself.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
@@ -275,6 +276,7 @@ try {
   await trail((how) => opened(browser, how, state))
   await oneself((how) => opened(browser, how, state))
   await editor((how) => opened(browser, how, state), picture)
+  await configuration((how) => opened(browser, how, state), picture)
   await everyPage((how) => opened(browser, how, state), prefer, [...await records(), trial])
   await importPeople(browser, state)
 } finally {

@@ -3,6 +3,7 @@
 mod budget;
 mod care;
 mod certificate;
+mod configuration;
 mod deleted;
 mod deliveries;
 mod editor;

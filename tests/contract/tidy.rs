@@ -93,7 +93,7 @@ fn dependencies_point_downward() {
         ("chancery-userstore", &["fuzzed", "provisioning", "signin", "v1", "console", "server"]),
         // configuration only for its tests, which walk the operations
         ("chancery-management", &["configuration", "provisioning", "signin", "v1", "console", "server"]),
-        ("chancery-configuration", &["server"]),
+        ("chancery-configuration", &["console", "server"]),
         ("chancery-v1", &["server"]),
         ("chancery-signin", &["web", "console", "server"]),
         ("chancery-web", &["console", "provisioning", "server", "testkit"]),

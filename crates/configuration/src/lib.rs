@@ -24,5 +24,5 @@ pub use kind::{Kind, Reference, Set, kinds};
 pub use left_out::{LEFT_OUT, MEMBERS_LEFT_OUT};
 pub use memory::Memory;
 pub use plan::{Known, plan};
-pub use resolve::secret_names;
+pub use resolve::{secret_names, secret_of};
 pub use state::{Row, State};

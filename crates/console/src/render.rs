@@ -28,6 +28,7 @@ templates![
     "code-machine.html",
     "code-page.html",
     "code-web.html",
+    "configuration.html",
     "confirm.html",
     "difference.html",
     "editor-failed.html",

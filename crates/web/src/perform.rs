@@ -1,32 +1,28 @@
 //! Operations that pages run: the half of a request that begins once it was read, with a person's rights of now.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::{ptr, sync::Arc};
 
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
 use chancery_record::{FieldError, Timestamp, read_json};
-use chancery_resource::{
-    Call, Context, Method, Op, Out, Preconditions, Problem, ProblemKind, Request, Steps, finish, flush, run,
-};
-use chancery_store::{Class, Error, Mode, Tx};
+use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request};
+use chancery_store::Error;
 use http::{HeaderMap, request::Parts};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::{
     app::App,
     authority::{Rights, refuse},
     execute::{AuthorizedRequest, carry_out},
     idempotency::{self, Claim},
-    visitor::{SessionAuthority, SessionLookup, SessionRights, Visitor},
+    visitor::{SessionAuthority, SessionLookup, Visitor},
 };
 
 /// The most bytes of an answer that a page is made of.
 const LARGEST: usize = 8 << 20;
 
 /// An operation that a page runs.
+#[derive(Clone)]
 pub struct Input {
     /// The operation.
     pub op: &'static Op,
@@ -42,6 +38,13 @@ pub struct Input {
     pub key: Option<String>,
     /// Whether what changed is not told, and what is listed without its sets: what a page does not show can be long.
     pub is_brief: bool,
+}
+
+impl PartialEq for Input {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |input: &Self| (input.path.clone(), input.query.clone(), input.dry_run, input.is_brief);
+        ptr::eq(self.op, other.op) && parts(self) == parts(other) && self.body == other.body
+    }
 }
 
 impl Input {
@@ -88,7 +91,7 @@ fn written_body(body: Option<&serde_json::Value>) -> Vec<u8> {
 
 impl Input {
     /// The request that the operation reads.
-    fn request(self) -> Result<Request, Problem> {
+    pub(crate) fn request(self) -> Result<Request, Problem> {
         let json = self.body.is_some().then(|| read_json(&written_body(self.body.as_ref()))).transpose();
         let json = json.map_err(|error| Problem::invalid(error.0))?;
         Ok(Request {
@@ -159,7 +162,7 @@ impl App {
 
 impl App {
     /// The session, which the transaction of an operation reads.
-    async fn session(&self, visitor: &Visitor, now: Timestamp) -> Result<SessionLookup, Problem> {
+    pub(crate) async fn session(&self, visitor: &Visitor, now: Timestamp) -> Result<SessionLookup, Problem> {
         let store = visitor.store.as_ref().map(|store| store.scope.name.as_str());
         let lookup = RightsLookup::new(&self.store, &self.token_service, None, store, now).await?;
         Ok(SessionLookup {
@@ -170,69 +173,6 @@ impl App {
             now,
         })
     }
-
-    /// Runs several operations for a person in one transaction, in their order: all are done, or none. Each has its own
-    /// permit, judged by the rights that the person has as the transaction begins, and its own audit entries and events.
-    ///
-    /// # Errors
-    /// The number of the first operation that refuses, with its problem.
-    pub async fn perform_together(
-        &self,
-        visitor: &Visitor,
-        inputs: Vec<Input>,
-        now: Timestamp,
-    ) -> Result<Vec<Output>, (usize, Problem)> {
-        let is_heavy = inputs.iter().any(|input| input.op.is_batch());
-        let mut calls = Vec::with_capacity(inputs.len());
-        for (index, input) in inputs.into_iter().enumerate() {
-            let at = |problem| (index, problem);
-            let allowed = visitor.judge(input.op.permit).map_err(|denied| at(refuse(denied)))?;
-            let scope = allowed.scope.to_be_changed(input.op.writes());
-            let caller = visitor.caller.as_ref();
-            let mut context = Context::new(&self.context, scope, now, Some(caller.id), caller.acting());
-            context.is_person = caller.is_person;
-            let request = input.request().map_err(at)?;
-            calls.push(Call { request, context, steps: Steps::default(), answer: Out::default() });
-        }
-        let session = self.session(visitor, now).await.map_err(|problem| (0, problem))?;
-        let calls = Arc::new(Mutex::new(calls));
-        let reached = Arc::new(AtomicUsize::new(0));
-        let counting = Arc::clone(&reached);
-        let running = move |tx: &mut Tx<'_>| {
-            let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-            let rights = session.look_up(tx)?;
-            let mut outputs = Vec::with_capacity(calls.len());
-            for (index, call) in calls.iter_mut().enumerate() {
-                counting.store(index, Ordering::Relaxed);
-                outputs.push(one_of_several(call, &rights, tx)?);
-            }
-            // the commit goes with what the last one has queued
-            calls.last_mut().map_or(Ok(()), |call| finish(call, tx))?;
-            Ok::<_, Problem>(outputs)
-        };
-        let store = self.store.with(if is_heavy { Class::Heavy } else { Class::Ordinary });
-        let done = store.run("Together", Mode::Write, None, running).await;
-        done.map_err(|problem| (reached.load(Ordering::Relaxed), problem))
-    }
-}
-
-/// Runs an operation within a transaction that others share.
-fn one_of_several(call: &mut Call, rights: &SessionRights, tx: &mut Tx<'_>) -> Result<Output, Problem> {
-    let op = call.request.op;
-    call.context.scope = rights.decide(op.permit)?.scope.to_be_changed(op.writes());
-    // an attempt before this one may have left the beginning of its answer
-    call.answer = Out::default();
-    let answer = run(call, tx)?;
-    if let Some(problem) = answer.refusal {
-        return Err(*problem);
-    }
-    if !answer.is_final() {
-        return Err(Error::Internal("an operation of several steps cannot share a transaction".into()).into());
-    }
-    call.answer.finish();
-    let body = std::mem::take(&mut call.answer.bytes);
-    flush(call, tx)?;
-    Ok(Output { status: answer.status, headers: HeaderMap::new(), body: body.into() })
 }
 
 fn written(query: &[(String, String)]) -> String {
@@ -243,7 +183,14 @@ fn written(query: &[(String, String)]) -> String {
 async fn collect(response: http::Response<crate::answer::AnswerBody>) -> Result<Output, Problem> {
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, LARGEST).collect().await;
-    let body = body.map_err(|_| Error::Internal("an answer for a page broke off, or is too long".into()))?;
+    let body = body.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            let detail =
+                "There is more of this than a page takes. Use the interface, or the program's commands.";
+            return Problem::new(ProblemKind::PayloadTooLarge, detail);
+        }
+        Error::Internal("an answer for a page broke off".into()).into()
+    })?;
     let output = Output { status: parts.status.as_u16(), headers: parts.headers, body: body.to_bytes() };
     if output.status < 400 { Ok(output) } else { Err(refusal(&output.json())) }
 }

@@ -5,6 +5,7 @@ pub mod aside;
 pub mod batch;
 pub mod certificate;
 pub mod circle;
+pub mod configuration;
 pub mod delete;
 pub mod deleted;
 pub mod deliveries;

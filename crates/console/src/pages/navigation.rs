@@ -5,6 +5,7 @@ use chancery_web::Input;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::configuration;
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
@@ -140,6 +141,11 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
         if group == "system" && visit.visitor.has(Permit::SystemAdmin) {
             let (label, href) = (visit.words.page("health").to_owned(), "/console/health".to_owned());
             items.push(Place { label, is_current: path == href, href, icon: "heart-pulse" });
+        }
+        if group == "system" && configuration::is_offered(visit) {
+            let (label, href) =
+                (visit.words.page("configuration").to_owned(), configuration::HERE.to_owned());
+            items.push(Place { label, is_current: path == href, href, icon: "git-compare-arrows" });
         }
         if !items.is_empty() {
             groups.push((group, items));

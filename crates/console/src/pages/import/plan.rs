@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chancery_record::{Field, fold};
-use chancery_resource::{MAX_BATCH, Problem, random};
+use chancery_resource::{MAX_BATCH, Problem};
 use serde_json::{Map, Value, json};
-use uuid::Builder;
 
 use super::{
     cells,
@@ -15,6 +14,7 @@ use super::{
 use crate::{
     csv::{self, Record},
     directory::Resource,
+    pages::form::fresh_id,
     visit::Visit,
     words::Words,
 };
@@ -218,13 +218,6 @@ impl Table {
 fn is_member(was: Option<&Value>, group: &str) -> bool {
     let groups = was.and_then(|was| was["memberOfGroups"].as_array());
     groups.is_some_and(|groups| groups.iter().any(|one| one["id"] == json!(group)))
-}
-
-/// An id that the form brings, so that who is made can be put into groups at once. It begins with the time, as those of
-/// the server do.
-fn fresh_id() -> String {
-    let milliseconds = u64::try_from(chancery_web::now().0).unwrap_or(0);
-    Builder::from_unix_timestamp_millis(milliseconds, &random::<10>()).into_uuid().to_string()
 }
 
 /// The body of a person as the file wants it; `None` where that is how it is.

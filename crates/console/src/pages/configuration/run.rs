@@ -1,0 +1,125 @@
+//! Doing a plan, in one transaction; or judging it, in one that is rolled back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chancery_configuration::{Call, Change, Plan, What, adopt, batches, links};
+use chancery_management::SERVICE;
+use chancery_record::FieldError;
+use chancery_resource::{Op, Problem};
+use chancery_store::{Class, Error};
+use chancery_web::{Input, Together};
+
+use super::state::{KINDS, list};
+use crate::{proof, visit::Visit};
+
+/// Does what a plan says, all of it or nothing; where it is only judged, nothing.
+///
+/// # Errors
+/// What is refused, by pointers that begin with the documents' numbers.
+pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), Problem> {
+    let calls = KINDS.iter().zip(&plan.changes).flat_map(|(kind, changes)| {
+        batches(kind, changes, &BTreeMap::new()).into_iter().chain(links(changes))
+    });
+    let mut ops = calls.filter_map(|call| operation(call.method, &call.path)).map(|(op, _)| op);
+    if !is_dry && ops.any(proof::is_wanted) {
+        visit.fresh()?;
+    }
+    let plan = plan.clone();
+    let acting = move |together: &mut Together<'_, '_>| run(together, plan.clone(), is_dry);
+    let done = visit.app.perform_in_one(&visit.visitor, Class::Heavy, acting, visit.now).await;
+    done.map_err(|(_, problem)| problem)
+}
+
+fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {
+    let fault = |why| Problem::from(Error::Internal(why));
+    let mut made = BTreeSet::new();
+    for (kind, changes) in KINDS.iter().zip(&mut plan.changes) {
+        // what the server made by itself with rows of this plan is changed instead of made
+        let waits = changes.iter().any(|change| change.what == What::Create && change.waits);
+        if let Some(op) = list(kind).filter(|_| waits) {
+            let rows = together.perform(Input::of(op, Vec::new()))?.json();
+            adopt(kind, changes, rows, &made).map_err(fault)?;
+        }
+        for call in batches(kind, changes, &BTreeMap::new()) {
+            send(together, changes, call, is_dry)?;
+        }
+        let new = changes.iter().filter(|change| change.what == What::Create);
+        made.extend(new.map(|change| change.key.clone()));
+    }
+    for changes in &plan.changes {
+        for call in links(changes) {
+            send(together, changes, call, is_dry)?;
+        }
+    }
+    Ok(())
+}
+
+fn send(
+    together: &mut Together<'_, '_>,
+    changes: &[Change],
+    call: Call,
+    is_dry: bool,
+) -> Result<(), Problem> {
+    let Some((op, path)) = operation(call.method, &call.path) else {
+        return Err(Error::Internal(format!("there is no {} {}", call.method, call.path)).into());
+    };
+    let mut input = Input::of(op, path);
+    (input.body, input.dry_run, input.is_brief) = (Some(call.body), is_dry, true);
+    together.perform(input).map(drop).map_err(|problem| of_documents(problem, changes, &call.of))
+}
+
+/// The operation with a method and a path, and the parameters in that.
+fn operation(method: &str, path: &str) -> Option<(&'static Op, Vec<String>)> {
+    let parameters = |op: &'static Op| {
+        let (own, asked) = (op.path.split('/'), path.split('/'));
+        if own.clone().count() != asked.clone().count() {
+            return None;
+        }
+        let pairs: Vec<(&str, &str)> = own.zip(asked).collect();
+        let is_like = pairs.iter().all(|(own, asked)| own.starts_with('{') || own == asked);
+        let filled = pairs.iter().filter(|(own, _)| own.starts_with('{'));
+        is_like.then(|| filled.map(|(_, asked)| (*asked).to_owned()).collect())
+    };
+    let mut of_method = SERVICE.all().filter(|op| op.method.name() == method);
+    let exact = SERVICE.all().find(|op| op.method.name() == method && op.path == path);
+    exact.map(|op| (op, Vec::new())).or_else(|| of_method.find_map(|op| Some((op, parameters(op)?))))
+}
+
+/// A problem about documents instead of the elements of a batch: `/3/name` becomes `/17/members/name`.
+fn of_documents(mut problem: Problem, changes: &[Change], of: &[usize]) -> Problem {
+    let document = |at: usize| of.get(at).and_then(|at| changes.get(*at)).and_then(|change| change.document);
+    for error in &mut *problem.errors {
+        let (first, rest) = error.pointer.trim_start_matches('/').split_once('/').unwrap_or_else(|| {
+            let whole = error.pointer.trim_start_matches('/');
+            (whole, "")
+        });
+        let pointer = match first.parse().ok().and_then(document) {
+            Some(number) if rest.is_empty() => format!("/{number}"),
+            Some(number) => format!("/{number}/members/{rest}"),
+            // links are of one row
+            None => document(0).map_or_else(String::new, |number| format!("/{number}")),
+        };
+        error.pointer = pointer;
+    }
+    if let ([only], true) = (of, problem.errors.is_empty())
+        && let Some(number) = changes.get(*only).and_then(|change| change.document)
+    {
+        let detail = problem.detail.clone();
+        problem.errors.note(|| FieldError::new(format!("/{number}"), detail));
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::operation;
+
+    #[test]
+    fn calls_are_of_operations() {
+        let found = |method, path| operation(method, path).map(|(op, path)| (op.name, path));
+        assert_eq!(found("POST", "/Tenant/batch"), Some(("CreateTenantBatch", Vec::new())));
+        let (name, path) = found("DELETE", "/ClientApp/0192/tenants").unwrap_or_default();
+        assert!(name.contains("Tenant") && path == ["0192"], "{name} {path:?}");
+        assert_eq!(found("POST", "/Nothing/batch"), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! What the server has, what was typed, and what differs.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use chancery_configuration::{
+    Document, Kind, Known, Memory, Plan, State, kinds, plan, read_documents, secret_of,
+};
+use chancery_management::SERVICE;
+use chancery_record::FieldError;
+use chancery_resource::{Action, Op, Problem};
+use chancery_web::Input;
+use serde_json::{Deserializer, Value};
+
+use crate::{
+    pages::form::fresh_id,
+    visit::{Visit, one},
+};
+
+/// The kinds of the configuration.
+pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| kinds(&SERVICE.all().collect::<Vec<_>>()));
+
+/// The operation that lists a kind.
+pub fn list(kind: &Kind) -> Option<&'static Op> {
+    SERVICE.all().find(|op| op.path == kind.path && matches!(op.action, Action::List))
+}
+
+/// What was typed, compared with what the server has.
+#[derive(Default)]
+pub struct Compared {
+    /// The documents, without secrets.
+    pub documents: Vec<Document>,
+    /// What differs; nothing where something is wrong with the documents.
+    pub plan: Plan,
+    /// What is wrong with them, by pointers that begin with their numbers.
+    pub problem: Option<Problem>,
+    /// The secrets that stay as they are, since pages send none: kinds, members and names.
+    pub secrets: Vec<String>,
+    /// The kinds that the person may not read.
+    pub unread: Vec<&'static str>,
+}
+
+/// The rows of all kinds that the person may read, and the kinds that the person may not.
+pub async fn read(visit: &Visit<'_>) -> Result<(State<'static>, Vec<&'static str>), Problem> {
+    let (mut state, mut unread) = (State::new(&KINDS), Vec::new());
+    for (index, kind) in KINDS.iter().enumerate() {
+        let Some(op) = visit.may(list(kind)) else {
+            unread.push(kind.name);
+            continue;
+        };
+        let rows = visit.perform(Input::of(op, Vec::new())).await?.json();
+        state.set(index, rows).map_err(chancery_store::Error::Internal)?;
+    }
+    Ok((state, unread))
+}
+
+/// Reads and compares what was typed.
+///
+/// # Errors
+/// It is no JSON; the operations' own.
+pub async fn compare(visit: &Visit<'_>) -> Result<Compared, Problem> {
+    let text = one(&visit.form, "text").unwrap_or_default();
+    let wrong = |problems: Vec<chancery_configuration::Problem>| {
+        let told = |one: chancery_configuration::Problem| {
+            let number = one.document.map_or_else(String::new, |number| format!("/{number}"));
+            FieldError::new(format!("{number}{}", one.pointer), one.detail)
+        };
+        let mut problem = Problem::wrong(problems.into_iter().map(told).collect::<Vec<_>>());
+        visit.words.page("configuration_refused").clone_into(&mut problem.detail);
+        problem
+    };
+    let mut compared = Compared::default();
+    match documents(visit, text)? {
+        Ok(documents) => compared.documents = documents,
+        Err(problems) => return Ok(Compared { problem: Some(wrong(problems)), ..compared }),
+    }
+    compared.secrets = take_secrets(&mut compared.documents);
+    let (state, unread) = read(visit).await?;
+    compared.unread = unread;
+    let known = Known { memory: &Memory::default(), secrets: &BTreeMap::new(), prune: false };
+    match plan(&state, &compared.documents, &known, &mut fresh_id) {
+        Ok(plan) => compared.plan = plan,
+        Err(problems) => compared.problem = Some(wrong(problems)),
+    }
+    Ok(compared)
+}
+
+type Read = Result<Vec<Document>, Vec<chancery_configuration::Problem>>;
+
+/// The documents of a text: arrays and single ones, one after the other, as files that were put together.
+fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
+    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+    let mut count = 0;
+    for json in Deserializer::from_str(text).into_iter::<Value>() {
+        let json = json.map_err(|error| {
+            let said = visit.words.page("configuration_no_json").replace("{line}", &error.line().to_string());
+            Problem::invalid(said.replace("{column}", &error.column().to_string()))
+        })?;
+        let length = json.as_array().map_or(1, Vec::len);
+        match read_documents(json, count) {
+            Ok(read) => documents.extend(read),
+            Err(found) => problems.extend(found),
+        }
+        count += length;
+    }
+    if count == 0 {
+        return Err(Problem::invalid(visit.words.page("configuration_empty")));
+    }
+    Ok(if problems.is_empty() { Ok(documents) } else { Err(problems) })
+}
+
+/// Takes members that stand for secrets out of documents.
+fn take_secrets(documents: &mut [Document]) -> Vec<String> {
+    let mut taken = Vec::new();
+    for document in documents {
+        let kind = &document.kind;
+        document.members.retain(|member, value| {
+            let secret = secret_of(value);
+            taken.extend(secret.map(|name| format!("{kind}.{member} ({name})")));
+            secret.is_none()
+        });
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_configuration::Document;
+    use serde_json::json;
+
+    use super::{KINDS, list, take_secrets};
+
+    #[test]
+    fn every_kind_can_be_listed() {
+        let missing: Vec<_> =
+            KINDS.iter().filter(|kind| list(kind).is_none()).map(|kind| kind.name).collect();
+        assert!(missing.is_empty() && KINDS.len() > 10, "{missing:?}");
+    }
+
+    #[test]
+    fn secrets_stay_where_they_are() {
+        let members = json!({ "name": "Mail", "value": { "secret": "MAIL" } });
+        let mut documents =
+            [Document { kind: "Option".into(), members: members.as_object().unwrap().clone() }];
+        assert_eq!(take_secrets(&mut documents), ["Option.value (MAIL)"]);
+        assert_eq!(json!(documents[0].members), json!({ "name": "Mail" }));
+    }
+}

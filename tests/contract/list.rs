@@ -1,9 +1,9 @@
 //! Lists: whole, filtered, sorted, page by page.
 
-use chancery_testkit::{World, on_both_engines};
+use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::each;
+use crate::{each, members::plan};
 
 /// `%`-encodes what a query parameter cannot hold.
 pub fn encode(text: &str) -> String {
@@ -183,5 +183,27 @@ on_both_engines! {
         }
         // a cursor of another list is foreign
         world.admin.get(&world.path(&format!("/Group?cursor={cursor}"))).await.problem(400, "invalid-request");
+    }
+
+    /// Who is locked or inactive is found without looking at all the others, on both engines.
+    async fn a_state_of_few_is_found_by_its_index(world: World) {
+        let users: Vec<Value> = (0..3000).map(|number| json!({ "loginName": format!("u{number:05}"), "isUserActive": number != 9 })).collect();
+        let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
+        let locked = json!([{ "id": users[7]["id"], "isUserLocked": true }]);
+        world.admin.post(&world.path("/User/state/batch"), locked).await.expect(200);
+        if world.engine == Engine::Postgres {
+            world.sql(vec![("ANALYZE user_account", vec![])]).await;
+        }
+        for (filter, login_name, index) in [
+            ("isUserLocked eq true", "u00007", "user_account__store__locked"),
+            ("isUserActive eq false and loginName pr", "u00009", "user_account__store__inactive"),
+        ] {
+            let plan = plan(&world, "GetUsers", filter).await.join("\n");
+            assert!(plan.contains(index), "{plan}");
+            let found = world.admin.get(&world.path(&format!("/User?filter={}", encode(filter)))).await.is(200).json();
+            assert_eq!(each(&found, "loginName"), [login_name]);
+            let others = world.admin.get(&world.path(&format!("/User?includeTotal=true&count=1&filter={}", encode(&format!("not ({filter})"))))).await.is(200);
+            assert_ne!(others.header("x-total-count").unwrap(), "1");
+        }
     }
 }

@@ -52,6 +52,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (46, include_str!("../../../migrations/0046_client_credential_use.sql")),
     (47, include_str!("../../../migrations/0047_removed_password.sql")),
     (48, include_str!("../../../migrations/0048_scim.sql")),
+    (49, include_str!("../../../migrations/0049_user_state.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -237,6 +237,10 @@ fn add_comparison(
 /// Adds `name operator value` in SQL that both engines support.
 fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
     let compare = |word: &str| format!("{name} {word} ");
+    // written out, so that an index of those for whom it is true can serve it
+    if let Value::Bool(is_true) = value {
+        return sql.add(if is_true { compare("= TRUE") } else { compare("= FALSE") }.as_str());
+    }
     match operator {
         Operator::Greater => sql.add(&compare(">")),
         Operator::GreaterOrEqual => sql.add(&compare(">=")),

@@ -6,10 +6,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use chancery_record::{Field, Kind, TextRule};
 use chancery_resource::{Action, Body, Custom, Op, Reply};
 use chancery_testkit::{Client, Database, Engine, Process, Received, Receiver, catalogue::operations};
+use http::Method;
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
     id,
+    image::png_by,
     management::{
         ground::{Ground, ground},
         pattern::{key_of, rows},
@@ -177,11 +179,11 @@ impl Making {
         }
     }
 
-    /// A body with a canary in every text.
-    fn body(&self, ground: &Ground) -> Json {
-        let mut body = ground.fill(&self.base, 1);
+    /// A body with a canary of this number in every text.
+    fn body(&self, ground: &Ground, number: usize) -> Json {
+        let mut body = ground.fill(&self.base, number);
         for field in fields(self.op) {
-            if let Some(canary) = self.canary(field, ground, 1) {
+            if let Some(canary) = self.canary(field, ground, number) {
                 body[field.wire()] = canary;
             }
         }
@@ -190,7 +192,7 @@ impl Making {
 
     /// Makes one.
     async fn make(&self, admin: &Client, ground: &Ground) -> Json {
-        let body = self.body(ground);
+        let body = self.body(ground, 1);
         let address = ground.text(&self.path, 0);
         let made = admin.post(&address, body.clone()).await.is(self.op.status).json();
         let has_canary = |json: &Json| signs_in(&json.to_string()).next().is_some();
@@ -215,6 +217,27 @@ impl Making {
     async fn delete(&self, admin: &Client, ground: &Ground, made: &Json) {
         let Some((path, op)) = self.beside(|op| matches!(op.action, Action::Delete)) else { return };
         admin.delete(&self.address(ground, &path, made)).await.expect(op.status);
+    }
+
+    /// Makes, replaces and deletes one by batches, where there are any.
+    async fn many(&self, admin: &Client, ground: &Ground) {
+        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::CreateBatch)) else { return };
+        let path = ground.text(&path, 0);
+        let made = admin.post(&path, json!([self.body(ground, 3)])).await.is(op.status).json()[0].clone();
+        if let Some((_, op)) = self.beside(|op| matches!(op.action, Action::ReplaceBatch)) {
+            let mut row = Map::new();
+            for field in self.op.shape.fields.iter().filter(|field| field.access.put || field.access.key) {
+                let name = field.wire();
+                let known = made.get(name).cloned();
+                let given = self.canary(field, ground, 4).filter(|_| field.access.put).or(known);
+                row.extend(given.map(|value| (name.to_owned(), value)));
+            }
+            row.insert("concurrencyToken".to_owned(), made["concurrencyToken"].clone());
+            admin.put(&path, json!([row])).await.expect(op.status);
+        }
+        if let Some((_, op)) = self.beside(|op| matches!(op.action, Action::DeleteBatch)) {
+            admin.delete_with(&path, json!([key_of(self.op.shape.name, &made)])).await.expect(op.status);
+        }
     }
 
     /// The path of another operation on what this one makes.
@@ -293,6 +316,14 @@ async fn do_everything(admin: &Client) {
     for (making, made) in all.iter().rev() {
         making.delete(admin, &ground, made).await;
     }
+    // what has a form of its own makes rows that others make, too
+    for (making, _) in all.iter().filter(|(making, _)| matches!(making.op.action, Action::Create)) {
+        making.many(admin, &ground).await;
+    }
+    let image = ground.text(&format!("{STORE}/User/{{userId}}/image"), 0);
+    let sent =
+        admin.send(Method::PUT, &image, &[("content-type", "image/png")], png_by("zwiebel fink")).await;
+    sent.expect(200);
 }
 
 /// What a directory tells of a user and a group, all of it canaries.

@@ -8,14 +8,19 @@ use crate::id;
 
 /// One grey pixel, with a text chunk that says who made it.
 pub fn png() -> Vec<u8> {
+    png_by("Ada")
+}
+
+/// The same, made by somebody else.
+pub fn png_by(author: &str) -> Vec<u8> {
     let plain =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
     let plain = BASE64_STANDARD.decode(plain).unwrap();
     // the chunk stands after the header, whose end is at 33
-    let text = b"tEXtAuthor\0Ada";
+    let text = format!("tEXtAuthor\0{author}").into_bytes();
     let mut chunk = u32::try_from(text.len() - 4).unwrap().to_be_bytes().to_vec();
-    chunk.extend_from_slice(text);
-    chunk.extend_from_slice(&crc(text).to_be_bytes());
+    chunk.extend_from_slice(&text);
+    chunk.extend_from_slice(&crc(&text).to_be_bytes());
     [&plain[..33], &chunk, &plain[33..]].concat()
 }
 

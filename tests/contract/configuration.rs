@@ -6,6 +6,8 @@ use std::{
     process::{Output, Stdio},
 };
 
+use chancery_configuration::kinds;
+use chancery_management::SERVICE;
 use chancery_testkit::{Client, Process, World, on_both_engines};
 use serde_json::{Value, json};
 use tokio::{
@@ -13,7 +15,13 @@ use tokio::{
     process::Command,
 };
 
-use crate::id;
+use crate::{
+    id,
+    management::{
+        ground::ground,
+        pattern::{key_of, rows},
+    },
+};
 
 /// A folder of documents, and the server that they are for.
 struct Set<'a> {
@@ -95,6 +103,35 @@ on_both_engines! {
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], json!(null));
         set.told(&["apply", "--yes"], 0).await;
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://web.example.com");
+        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+    }
+
+    /// One of each kind, as the management interface has them: exported, they differ in nothing; what of them is changed by
+    /// hand is found, and set back as it was exported.
+    async fn one_of_each_kind_is_exported_and_set_back(world: World) {
+        let ground = ground(&world.admin).await;
+        let kinds = kinds(&SERVICE.all().collect::<Vec<_>>());
+        for row in rows().iter().filter(|row| kinds.iter().any(|kind| kind.name == row.resource)) {
+            world.make(row.resource, ground.fill(&row.create, 1)).await;
+        }
+        let set = Set::new(&world, "each");
+        set.told(&["export"], 0).await;
+        let exported = |kind: &str| set.folder.join(format!("{kind}.json"));
+        let without: Vec<&str> = kinds.iter().map(|kind| kind.name).filter(|kind| !exported(kind).exists()).collect();
+        assert_eq!(without, ["ClientAppSecret"]);
+        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        let texts: Vec<String> = kinds.iter().filter_map(|kind| fs::read_to_string(exported(kind.name)).ok()).collect();
+        assert!(!texts.concat().contains("PRIVATE KEY"));
+        for (kind, member, value) in [("ClientAppKeySet", "use", "Encryption"), ("CustomAsset", "data", "bmV3"), ("CustomView", "content", "<p>new</p>")] {
+            let row = world.all(kind).await.as_array().unwrap().last().unwrap().clone();
+            let path = format!("/api/management/v2/{kind}/{}", key_of(kind, &row).trim_start_matches('/'));
+            world.admin.patch(&path, json!({ member: value, "concurrencyToken": row["concurrencyToken"] })).await.expect(202);
+        }
+        let told = set.told(&["plan"], 2).await;
+        for kind in ["ClientAppKeySet", "CustomAsset", "CustomView"] {
+            assert_eq!(told.matches(&format!("~ change {kind} ")).count(), 1, "{kind}: {told}");
+        }
+        set.told(&["apply", "--yes"], 0).await;
         assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
     }
 

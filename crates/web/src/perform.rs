@@ -42,8 +42,11 @@ pub struct Input {
 
 impl PartialEq for Input {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |input: &Self| (input.path.clone(), input.query.clone(), input.dry_run, input.is_brief);
-        ptr::eq(self.op, other.op) && parts(self) == parts(other) && self.body == other.body
+        ptr::eq(self.op, other.op)
+            && self.path == other.path
+            && self.query == other.query
+            && self.body == other.body
+            && (self.dry_run, self.is_brief) == (other.dry_run, other.is_brief)
     }
 }
 
@@ -91,14 +94,14 @@ fn written_body(body: Option<&serde_json::Value>) -> Vec<u8> {
 
 impl Input {
     /// The request that the operation reads.
-    pub(crate) fn request(self) -> Result<Request, Problem> {
+    pub(crate) fn request(&self) -> Result<Request, Problem> {
         let json = self.body.is_some().then(|| read_json(&written_body(self.body.as_ref()))).transpose();
         let json = json.map_err(|error| Problem::invalid(error.0))?;
         Ok(Request {
             op: self.op,
             address: format!("?{}", written(&self.query)),
-            path: self.path,
-            query: self.query,
+            path: self.path.clone(),
+            query: self.query.clone(),
             preconditions: Preconditions { if_match: None, if_none_match: None },
             merge_patch: json.is_some() && self.op.method == Method::Patch,
             body: json,

@@ -43,23 +43,23 @@ impl Together<'_, '_> {
     ///
     /// # Errors
     /// The operation's own; the person may not.
-    pub fn perform(&mut self, input: Input) -> Result<Output, Problem> {
+    pub fn perform(&mut self, input: &Input) -> Result<Output, Problem> {
         let at = self.next;
         self.next += 1;
         self.progress.reached = at;
         let allowed = self.rights.decide(input.op.permit)?;
         let scope = allowed.scope.to_be_changed(input.op.writes());
         // another attempt may ask for something else here, since it reads what is there then, such as ids that are made anew
-        if self.progress.calls.get(at).is_none_or(|(known, _)| *known != input) {
+        if self.progress.calls.get(at).is_none_or(|(known, _)| known != input) {
             let caller = allowed.caller.as_ref();
             let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
             let mut context = Context::new(self.app, scope.clone(), self.now, actor, acting);
             context.is_person = caller.is_some_and(|caller| caller.is_person);
-            let request = input.clone().request()?;
+            let request = input.request()?;
             let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
             match self.progress.calls.get_mut(at) {
-                Some(place) => *place = (input, call),
-                None => self.progress.calls.push((input, call)),
+                Some(place) => *place = (input.clone(), call),
+                None => self.progress.calls.push((input.clone(), call)),
             }
         }
         let Some((_, call)) = self.progress.calls.get_mut(at) else {
@@ -102,7 +102,7 @@ impl App {
         let class =
             if inputs.iter().any(|input| input.op.is_batch()) { Class::Heavy } else { Class::Ordinary };
         let one_by_one = move |together: &mut Together<'_, '_>| {
-            inputs.iter().map(|input| together.perform(input.clone())).collect()
+            inputs.iter().map(|input| together.perform(input)).collect()
         };
         self.perform_in_one(visitor, class, one_by_one, now).await
     }

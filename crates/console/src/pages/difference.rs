@@ -123,7 +123,8 @@ fn told(visit: &Visit<'_>, field: Option<&Field>, (row, value): (&Value, &Value)
     short(&text)
 }
 
-fn short(text: &str) -> String {
+/// A text as far as it stands in the table.
+pub fn short(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{} …", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),

@@ -225,7 +225,8 @@ pub fn fresh_key() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(chancery_resource::random::<16>())
 }
 
-/// An id that a form brings, so that what is made can be linked at once. It begins with the time, as those of the server do.
+/// An id that a form brings: what is made can be linked at once, and a form that is sent twice makes one. It begins with the
+/// time, as those of the server do.
 pub fn fresh_id() -> String {
     let milliseconds = u64::try_from(chancery_web::now().0).unwrap_or(0);
     let random = chancery_resource::random::<10>();

@@ -6,10 +6,9 @@ use chancery_resource::{Problem, RelationChange, random};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
-use uuid::Builder;
 
 use super::{
-    form::{errors, is_of_form},
+    form::{errors, fresh_id, is_of_form},
     item::read,
     list::{key_of, title_of},
     relate,
@@ -204,11 +203,6 @@ async fn questions(
         ..FormPage::default()
     };
     page.show(visit, problem.map_or(200, Problem::status))
-}
-
-/// The id of what will be made: a form that is sent twice makes one.
-pub fn fresh_id() -> String {
-    Builder::from_random_bytes(random::<16>()).into_uuid().to_string()
 }
 
 /// Whether a switch was on: it sends `false` before itself.

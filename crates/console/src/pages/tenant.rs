@@ -7,11 +7,11 @@ use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
-    form::{Use, created, error_at, errors, is_of_form, named, sections, status_of},
+    form::{Use, created, error_at, errors, fresh_id, is_of_form, named, sections, status_of},
     item::read,
     navigation::{icon, label},
     reference,
-    register::{fresh_id, is_chosen, rows},
+    register::{is_chosen, rows},
     relate, settings,
 };
 use crate::{

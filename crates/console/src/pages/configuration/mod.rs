@@ -11,8 +11,8 @@ use chancery_web::AnswerBody;
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 
-use self::state::{Compared, KINDS, list};
-use super::form::is_of_form;
+use self::state::{Compared, KINDS, LISTS};
+use super::{difference::short, form::is_of_form};
 use crate::{
     fields::plain,
     render::data,
@@ -25,12 +25,10 @@ pub const HERE: &str = "/console/configuration";
 
 /// The most changes that are shown: all of them are done.
 const MOST_SHOWN: usize = 200;
-/// The most characters of a value that is shown.
-const LONGEST: usize = 600;
 
 /// Whether the person sees something of the configuration.
 pub fn is_offered(visit: &Visit<'_>) -> bool {
-    KINDS.iter().any(|kind| visit.may(list(kind)).is_some())
+    LISTS.iter().any(|op| visit.may(Some(op)).is_some())
 }
 
 /// Shows the form.
@@ -126,7 +124,7 @@ fn page(
     let content = json!({
         "heading": heading, "errors": errors, "wrong": wrong, "more": more,
         "text": one(&visit.form, "text").unwrap_or_default(), "export": format!("{HERE}/export"), "here": HERE,
-        "url": visit.app.token_service.public_url.clone(),
+        "url": visit.app.token_service.public_url,
         "result": compared.filter(|compared| compared.problem.is_none()).map(|compared| result(visit, compared, problem.is_none())),
     });
     visit.page(problem.map_or(200, Problem::status), "configuration.html", heading, &content)
@@ -172,13 +170,6 @@ fn shown(visit: &Visit<'_>, kind: &str, change: &Change) -> Value {
 
 fn hidden(value: &Value) -> String {
     if value.is_null() { String::new() } else { "•••••".to_owned() }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{} …", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Where something is wrong, and what: `/3/members/name` is of the fourth document.

@@ -33,11 +33,12 @@ pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), P
 fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {
     let fault = |why| Problem::from(Error::Internal(why));
     let mut made = BTreeSet::new();
-    for (kind, changes) in KINDS.iter().zip(&mut plan.changes) {
+    for (index, kind) in KINDS.iter().enumerate() {
+        let can_adopt = plan.can_adopt(index);
+        let Some(changes) = plan.changes.get_mut(index) else { continue };
         // what the server made by itself with rows of this plan is changed instead of made
-        let waits = changes.iter().any(|change| change.what == What::Create && change.waits);
-        if let Some(op) = list(kind).filter(|_| waits) {
-            let rows = together.perform(Input::of(op, Vec::new()))?.json();
+        if let Some(op) = list(kind).filter(|_| can_adopt) {
+            let rows = together.perform(&Input::of(op, Vec::new()))?.json();
             adopt(kind, changes, rows, &made).map_err(fault)?;
         }
         for call in batches(kind, changes, &BTreeMap::new()) {
@@ -65,20 +66,17 @@ fn send(
     };
     let mut input = Input::of(op, path);
     (input.body, input.dry_run, input.is_brief) = (Some(call.body), is_dry, true);
-    together.perform(input).map(drop).map_err(|problem| of_documents(problem, changes, &call.of))
+    together.perform(&input).map(drop).map_err(|problem| of_documents(problem, changes, &call.of))
 }
 
 /// The operation with a method and a path, and the parameters in that.
 fn operation(method: &str, path: &str) -> Option<(&'static Op, Vec<String>)> {
     let parameters = |op: &'static Op| {
-        let (own, asked) = (op.path.split('/'), path.split('/'));
-        if own.clone().count() != asked.clone().count() {
-            return None;
-        }
-        let pairs: Vec<(&str, &str)> = own.zip(asked).collect();
-        let is_like = pairs.iter().all(|(own, asked)| own.starts_with('{') || own == asked);
-        let filled = pairs.iter().filter(|(own, _)| own.starts_with('{'));
-        is_like.then(|| filled.map(|(_, asked)| (*asked).to_owned()).collect())
+        let pairs = || op.path.split('/').zip(path.split('/'));
+        let is_like = pairs().all(|(own, asked)| own.starts_with('{') || own == asked)
+            && op.path.matches('/').count() == path.matches('/').count();
+        let filled = || pairs().filter(|(own, _)| own.starts_with('{'));
+        is_like.then(|| filled().map(|(_, asked)| asked.to_owned()).collect())
     };
     let mut of_method = SERVICE.all().filter(|op| op.method.name() == method);
     let exact = SERVICE.all().find(|op| op.method.name() == method && op.path == path);

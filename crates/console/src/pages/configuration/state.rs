@@ -19,6 +19,9 @@ use crate::{
 /// The kinds of the configuration.
 pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| kinds(&SERVICE.all().collect::<Vec<_>>()));
 
+/// The operations that list them.
+pub static LISTS: LazyLock<Vec<&'static Op>> = LazyLock::new(|| KINDS.iter().filter_map(list).collect());
+
 /// The operation that lists a kind.
 pub fn list(kind: &Kind) -> Option<&'static Op> {
     SERVICE.all().find(|op| op.path == kind.path && matches!(op.action, Action::List))

@@ -143,10 +143,15 @@ impl Begun {
 
 /// The highest number of what waits for a position.
 fn newest_waiting(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Problem> {
-    let text = "SELECT max(event) FROM (SELECT max(event) AS event FROM event_pending WHERE trail = ?1 \
-        UNION ALL SELECT max(entry) FROM audit_pending WHERE store = ?1) waiting";
+    let last = |table: &str, trail: &str, event: &str| {
+        format!(
+            "SELECT * FROM (SELECT {event} AS event FROM {table} WHERE {trail} = ?1 ORDER BY {event} DESC LIMIT 1) {table}"
+        )
+    };
+    let (events, before) = (last("event_pending", "trail", "event"), last("audit_pending", "store", "entry"));
+    let text = format!("SELECT max(event) FROM ({events} UNION ALL {before}) waiting");
     let read = |row: &crate::Row<'_>| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) };
-    Ok(tx.one(text, &[Value::Int(trail)], read)?.flatten())
+    Ok(tx.one(&text, &[Value::Int(trail)], read)?.flatten())
 }
 
 /// Whether anything up to this number waits for a position.

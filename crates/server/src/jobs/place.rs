@@ -37,6 +37,8 @@ const SHORT_REST: Duration = Duration::from_millis(20);
 const RUN: Duration = Duration::from_secs(10);
 /// Events placed in one transaction, so that others do not wait.
 const PIECE: usize = 1000;
+/// Events that one statement forgets.
+const FORGOTTEN: usize = 64;
 /// Transactions for one trail before the next has its turn.
 const PIECES: usize = 64;
 
@@ -73,9 +75,12 @@ pub async fn place_pending(store: &Store) -> Result<u64, Error> {
 /// The next trail in which something waits.
 async fn next_trail(store: &Store, last: i64) -> Result<Option<i64>, Error> {
     let next = store.run("FindUnplaced", Mode::Quick, None, move |tx| {
-        let text = "SELECT min(trail) FROM (SELECT min(trail) AS trail FROM event_pending WHERE trail > ?1 \
-             UNION ALL SELECT min(store) FROM audit_pending WHERE store > ?1) waiting";
-        tx.one(text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
+        let first = |trail: &str, table: &str| {
+            format!("SELECT * FROM (SELECT {trail} AS trail FROM {table} WHERE {trail} > ?1 ORDER BY {trail} LIMIT 1) {table}")
+        };
+        let (events, before) = (first("trail", "event_pending"), first("store", "audit_pending"));
+        let text = format!("SELECT min(trail) FROM ({events} UNION ALL {before}) waiting");
+        tx.one(&text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
     });
     Ok(next.await?.flatten())
 }
@@ -111,14 +116,25 @@ struct Waiting {
 }
 
 const PLACED: &str = "SELECT placed FROM event_trail WHERE trail = ?1";
-const WAITING: &str = "SELECT event, tree, is_before FROM (SELECT event, tree, FALSE AS is_before FROM event_pending WHERE trail = ?1 \
-    UNION ALL SELECT entry, store, TRUE FROM audit_pending WHERE store = ?1) waiting ORDER BY event LIMIT";
+
+/// What waits in a table that is ordered by its key: no more of it is read than is placed.
+fn waiting((table, trail, event, tree): (&str, &str, &str, &str), is_before: &str) -> String {
+    format!(
+        "SELECT * FROM (SELECT {event} AS event, {tree} AS tree, {is_before} AS is_before FROM {table} WHERE {trail} = ?1 \
+         ORDER BY {event} LIMIT {PIECE}) {table}"
+    )
+}
 
 impl Waiting {
     fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
         let placed = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?.unwrap_or(0);
         let (mut events, mut before) = (Vec::new(), Vec::new());
-        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(trail)], |row| {
+        let now = waiting(("event_pending", "trail", "event", "tree"), "FALSE");
+        let once = waiting(("audit_pending", "store", "entry", "store"), "TRUE");
+        let text = format!(
+            "SELECT event, tree, is_before FROM ({now} UNION ALL {once}) waiting ORDER BY event LIMIT {PIECE}"
+        );
+        tx.query(&text, &[Value::Int(trail)], |row| {
             let event = row.int(0)?;
             events.push((event, if row.is_null(1)? { None } else { Some(row.int(1)?) }));
             if row.bool(2)? {
@@ -148,14 +164,9 @@ impl Waiting {
             places.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
         insert(tx, (StateTable::EventPlace, "(trail, position, event)"), &places.collect::<Vec<_>>())?;
         self.add_leaves(tx, tree_of(trail))?;
-        for chunk in self.events.chunks(LIST) {
-            let numbers = || chunk.iter().map(|(event, _)| Value::Int(*event));
-            forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), trail, numbers())?;
-        }
-        for chunk in self.before.chunks(LIST) {
-            let numbers = chunk.iter().copied().map(Value::Int);
-            forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), trail, numbers)?;
-        }
+        let numbers: Vec<i64> = self.events.iter().map(|(event, _)| *event).collect();
+        forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), (trail, &numbers))?;
+        forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), (trail, &self.before))?;
         Ok(true)
     }
 
@@ -192,17 +203,22 @@ fn begin_trail(tx: &mut Tx<'_>, trail: i64) -> Result<(), Error> {
     tx.queue(&StateTable::EventTrail.insert(text), vec![Value::Int(trail)])
 }
 
-/// Deletes from one of the tables of what waits.
+/// Deletes from one of the tables of what waits. Each statement names the range of its numbers besides: PostgreSQL, which
+/// takes a table for empty that mostly is, would compare all that waits with each of the list.
 fn forget(
     tx: &mut Tx<'_>,
     delete: impl Fn(&str) -> Write,
     (of, event): (&str, &str),
-    trail: i64,
-    numbers: impl Iterator<Item = Value>,
+    (trail, numbers): (i64, &[i64]),
 ) -> Result<(), Error> {
-    let mut sql = Sql::new(format!("WHERE {of} = ")).bind(trail).push(&format!(" AND {event} IN "));
-    sql.add_list(numbers);
-    tx.queue(&delete(&sql.text), sql.parameters)
+    for chunk in numbers.chunks(FORGOTTEN) {
+        let mut sql = Sql::new(format!("WHERE {of} = ")).bind(trail).push(&format!(" AND {event} >= "));
+        sql = sql.bind(chunk.first().copied()).push(&format!(" AND {event} <= ")).bind(chunk.last().copied());
+        sql.add(&format!(" AND {event} IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.queue(&delete(&sql.text), sql.parameters)?;
+    }
+    Ok(())
 }
 
 /// Inserts rows, many in a statement. A few lengths of statements serve any number of rows.

@@ -37,7 +37,7 @@ fn clock(milliseconds: i64) -> String {
 }
 
 /// A value in words: what is in effect, or would be.
-pub fn in_words(form: Form, value: &str, words: &Words) -> String {
+pub fn in_words((name, form): (&str, Form), value: &str, words: &Words) -> String {
     match form {
         Form::Flag => words.page(if flag(value) == Some(true) { "yes" } else { "no" }).to_owned(),
         Form::Span(..) => match span(value).and_then(in_unit) {
@@ -46,8 +46,8 @@ pub fn in_words(form: Form, value: &str, words: &Words) -> String {
             None => value.to_owned(),
         },
         Form::Choice(choices) => {
-            let named = choices.iter().find(|name| name.eq_ignore_ascii_case(value));
-            words.choice(named.copied().unwrap_or(value)).to_owned()
+            let named = choices.iter().find(|choice| choice.eq_ignore_ascii_case(value));
+            words.choice_of(name, named.copied().unwrap_or(value)).to_owned()
         }
         _ if value.is_empty() => words.page("nothing").to_owned(),
         _ => value.to_owned(),
@@ -94,10 +94,10 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             let lines: Vec<&str> = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
             with("tags", vec![("value", json!(lines.join("\n")))])
         }
-        Form::Choice(names) => {
-            let choices: Vec<Value> = names
+        Form::Choice(choices) => {
+            let choices: Vec<Value> = choices
                 .iter()
-                .map(|one| json!({ "value": one, "label": words.choice(one), "is_current": one.eq_ignore_ascii_case(value) }))
+                .map(|one| json!({ "value": one, "label": words.choice_of(name, one), "is_current": one.eq_ignore_ascii_case(value) }))
                 .collect();
             with("choice", vec![("choices", json!(choices)), ("is_wide", json!(false))])
         }
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(in_unit(0), Some((0, "seconds")));
         assert_eq!((in_unit(1500), clock(93_784_000)), (None, "1.02:03:04".to_owned()));
         let words = Words::of(["en"]);
-        assert_eq!(in_words(Form::Span(0, i64::MAX), "1.00:00:00", words), "1 day");
-        assert_eq!(in_words(Form::Span(0, i64::MAX), "P14D", words), "14 days");
+        assert_eq!(in_words(("Lifetime", Form::Span(0, i64::MAX)), "1.00:00:00", words), "1 day");
+        assert_eq!(in_words(("Lifetime", Form::Span(0, i64::MAX)), "P14D", words), "14 days");
     }
 
     /// What a form shows is what it sends: nothing changes by looking.

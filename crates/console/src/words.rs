@@ -90,6 +90,11 @@ impl Words {
         self.find("group", key).unwrap_or(key)
     }
 
+    /// A value of an option that is a choice: its own word, where the value is another's, too.
+    pub fn choice_of<'a>(&'a self, option: &str, value: &'a str) -> &'a str {
+        self.find("choice", &format!("{option}.{value}")).unwrap_or_else(|| self.choice(value))
+    }
+
     /// A value of a choice.
     pub fn choice<'a>(&'a self, value: &'a str) -> &'a str {
         self.find("choice", value).unwrap_or(value)
@@ -122,9 +127,13 @@ fn spaced(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeSet, HashSet};
+
+    use chancery_record::{Field, Kind};
+    use chancery_resource::settings::{CATALOGUE, Form};
 
     use super::{ENGLISH, GERMAN, Words, spaced};
+    use crate::{directory, pages::act};
 
     #[test]
     fn names_are_readable() {
@@ -164,6 +173,41 @@ mod tests {
             "Ob ihre Token die Gruppen enthalten."
         );
         assert_eq!((GERMAN.explained("New."), ENGLISH.explained("New.")), ("", "New."));
+    }
+
+    /// What is declared has a German word.
+    #[test]
+    fn everything_declared_has_a_word() {
+        let mut asked: BTreeSet<(&str, String)> = BTreeSet::new();
+        for resource in directory::resources() {
+            asked.insert(("resource", resource.name.to_owned()));
+            asked.insert(("resource", format!("{}_many", resource.name)));
+            let acts = act::of_one(resource).chain(act::with_page(resource));
+            asked.extend(acts.map(|op| ("act", op.name.to_owned())));
+        }
+        for op in directory::operations() {
+            let met = |field: &&Field| field.access.shown || field.access.create || field.access.patch;
+            for field in op.shape.fields.iter().chain(act::fields(op)).filter(met) {
+                asked.insert(("field", field.wire().to_owned()));
+                if let Kind::Choice(names) | Kind::Numbered(names) = field.kind {
+                    asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
+                }
+            }
+        }
+        for entry in CATALOGUE {
+            asked.insert(("option", entry.name.to_owned()));
+            if let Form::Choice(names) = entry.form {
+                asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
+            }
+        }
+        // algorithms and types of files are called the same everywhere
+        let is_name =
+            |key: &str| key.contains(|letter: char| letter.is_ascii_digit() || "/-".contains(letter));
+        let is_wordless = |(table, key): &&(&str, String)| {
+            GERMAN.find(table, key).is_none() && !(*table == "choice" && is_name(key))
+        };
+        let wordless: Vec<_> = asked.iter().filter(is_wordless).collect();
+        assert!(wordless.is_empty(), "{wordless:#?}");
     }
 
     #[test]

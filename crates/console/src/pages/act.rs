@@ -25,7 +25,8 @@ pub fn offered<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterato
     of_one(resource).filter(|op| visit.visitor.may(op))
 }
 
-fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
+/// The operations about one row that have a page of the pattern.
+pub fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
     let fits = |op: &&Op| {
         has_form(op)
             && op.method != Method::Get
@@ -49,7 +50,8 @@ pub fn of_all<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator
     with_page(resource).filter(|op| visit.visitor.may(op))
 }
 
-fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
+/// The operations about all rows of a resource that have a page.
+pub fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
     let fits = |op: &&Op| has_form(op) && !arranged::is_for_sign_in(op.name);
     resource.of_all.iter().copied().filter(fits)
 }

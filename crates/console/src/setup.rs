@@ -76,6 +76,7 @@ pub async fn answer(
     match app.store.run("FirstAdministrator", Mode::Write, None, making).await {
         Ok(()) => Ok(see_other(WIZARD)),
         Err(problem) if problem.status() == 400 || problem.status() == 409 => {
+            let problem = words.problem(problem);
             let errors = problem.errors.as_slice().iter().map(|error| {
                 let wire = error.pointer.trim_start_matches('/');
                 let wire = if wire == "newPassword" { "password" } else { wire };

@@ -252,7 +252,8 @@ impl Visit<'_> {
         if !input.dry_run && proof::is_wanted(input.op) {
             self.fresh()?;
         }
-        self.app.perform(self.parts, &self.visitor, input, self.now).await
+        let done = self.app.perform(self.parts, &self.visitor, input, self.now).await;
+        done.map_err(|problem| self.words.problem(problem))
     }
 
     /// Runs several operations with the person's rights: all, or none.
@@ -263,7 +264,8 @@ impl Visit<'_> {
         if inputs.iter().any(|input| proof::is_wanted(input.op)) {
             self.fresh().map_err(|problem| (0, problem))?;
         }
-        self.app.perform_together(&self.visitor, inputs, self.now).await
+        let done = self.app.perform_together(&self.visitor, inputs, self.now).await;
+        done.map_err(|(number, problem)| (number, self.words.problem(problem)))
     }
 
     /// Whether the person may call an operation here.

@@ -1,9 +1,12 @@
 //! The words of pages in each language, and those of resources and fields.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     sync::LazyLock,
 };
+
+use chancery_resource::Problem;
 
 /// The words of one language.
 pub struct Words {
@@ -12,6 +15,32 @@ pub struct Words {
     /// The fixed words of templates.
     pub page: BTreeMap<String, String>,
     tables: HashMap<String, HashMap<String, String>>,
+    /// Refusals that name something, the longest first: what is more particular is looked at before what is less.
+    refusals: Vec<(Pattern, String)>,
+}
+
+/// A sentence with places for what differs in it: `{}`.
+struct Pattern(Vec<String>);
+
+impl Pattern {
+    fn of(text: &str) -> Self {
+        Self(text.split("{}").map(str::to_owned).collect())
+    }
+
+    /// What stands at the places of this pattern in a text.
+    fn find<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
+        let (first, rest) = self.0.split_first()?;
+        let (last, between) = rest.split_last()?;
+        let mut left = text.strip_prefix(first.as_str())?.strip_suffix(last.as_str())?;
+        let mut found = Vec::with_capacity(rest.len());
+        for literal in between {
+            let (one, after) = left.split_once(literal.as_str())?;
+            found.push(one);
+            left = after;
+        }
+        found.push(left);
+        Some(found)
+    }
 }
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../texts/en.toml")));
@@ -20,7 +49,11 @@ static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", include_str!("../te
 fn read(tag: &'static str, text: &str) -> Words {
     let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
     let page = tables.remove("page").unwrap_or_default().into_iter().collect();
-    Words { tag, page, tables }
+    let named = tables.get("refusal").into_iter().flatten().filter(|(english, _)| english.contains("{}"));
+    let mut named: Vec<_> = named.collect();
+    named.sort_by(|(one, _), (other, _)| (other.len(), other).cmp(&(one.len(), one)));
+    let refusals = named.iter().map(|(english, told)| (Pattern::of(english), (*told).clone())).collect();
+    Words { tag, page, tables, refusals }
 }
 
 impl Words {
@@ -85,6 +118,35 @@ impl Words {
         if self.tag == "en" { english } else { self.find("hint", english.trim()).unwrap_or_default() }
     }
 
+    /// What a refusal says in English, in this language; as it is where that is not translated.
+    pub fn refusal<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
+        if let Some(told) = self.find("refusal", english) {
+            return told.into();
+        }
+        let filled = self.refusals.iter().find_map(|(pattern, told)| Some((pattern.find(english)?, told)));
+        let Some((found, told)) = filled else { return english.into() };
+        let known = |part: &'a str| self.find("resource", part).or_else(|| self.find("choice", part));
+        let mut parts =
+            found.into_iter().map(|part| known(part).map_or_else(|| self.refusal(part), Into::into));
+        let mut text = String::with_capacity(english.len() * 2);
+        for (index, literal) in told.split("{}").enumerate() {
+            if index > 0 {
+                text.push_str(&parts.next().unwrap_or_default());
+            }
+            text.push_str(literal);
+        }
+        text.into()
+    }
+
+    /// A problem in this language.
+    pub fn problem(&self, mut problem: Problem) -> Problem {
+        problem.detail = self.refusal(&problem.detail).into_owned();
+        for error in &mut *problem.errors {
+            error.detail = self.refusal(&error.detail).into_owned();
+        }
+        problem
+    }
+
     /// A group of the navigation.
     pub fn group<'a>(&'a self, key: &'a str) -> &'a str {
         self.find("group", key).unwrap_or(key)
@@ -132,7 +194,7 @@ mod tests {
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, Words, spaced};
+    use super::{ENGLISH, GERMAN, Pattern, Words, spaced};
     use crate::{directory, pages::act};
 
     #[test]
@@ -147,7 +209,9 @@ mod tests {
         let keys = |words: &Words| -> Vec<String> {
             let mut keys: Vec<String> = words.page.keys().cloned().collect();
             // declarations are English
-            for (table, rows) in words.tables.iter().filter(|(table, _)| *table != "hint") {
+            for (table, rows) in
+                words.tables.iter().filter(|(table, _)| !["hint", "refusal"].contains(&table.as_str()))
+            {
                 keys.extend(rows.keys().map(|key| format!("{table}.{key}")));
             }
             keys.sort();
@@ -208,6 +272,30 @@ mod tests {
         };
         let wordless: Vec<_> = asked.iter().filter(is_wordless).collect();
         assert!(wordless.is_empty(), "{wordless:#?}");
+    }
+
+    /// What differs in a refusal stands in its translation, in the same order; what nobody translated stays English.
+    #[test]
+    fn refusals_are_told_in_words() {
+        for (english, german) in [
+            ("is missing", "fehlt"),
+            ("must be from 1 to 10", "muss von 1 bis 10 sein"),
+            ("names no Tenant", "verweist auf nichts Vorhandenes: Mandant"),
+            ("/name is taken", "/name ist vergeben"),
+            ("must be a string, not an array", "muss Text sein, nicht eine Liste"),
+            ("is new", "is new"),
+        ] {
+            assert_eq!(GERMAN.refusal(english), german);
+            assert_eq!(ENGLISH.refusal(english), english);
+        }
+        for (text, pattern) in [("a b", "{} c"), ("b", "a{}b"), ("ab", "ab")] {
+            assert_eq!(Pattern::of(pattern).find(text), None, "{text}");
+        }
+        let places = |text: &str| text.matches("{}").count();
+        for (english, told) in &GERMAN.tables["refusal"] {
+            assert_eq!(places(english), places(told), "{english}");
+            assert!(!english.replace("{}", "").trim().is_empty(), "it matches everything: {english}");
+        }
     }
 
     #[test]

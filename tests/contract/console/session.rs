@@ -127,6 +127,11 @@ on_both_engines! {
         assert!(next.address.ends_with("/console/Tenant"), "{}", next.address);
         assert!(next.html.contains("<html lang=\"de\" data-theme=\"dark\" data-density=\"compact\">"), "{}", next.html);
         assert!(next.html.contains("Mandanten"));
+        // what the interface refuses in English is told in the page's language
+        let form = browser.open("/console/Customer/new").await;
+        let long = "x".repeat(300);
+        let refused = post(&world, &mut browser, &form, "/console/Customer/new", &[("key", &form.field("key")), ("name", &long)]).await;
+        assert!(refused.status == 400 && refused.html.contains("Name fasst höchstens 256 Zeichen, nicht 300"), "{}", refused.html);
         let away = [("theme", ""), ("lang", "en"), ("density", ""), ("back", "//evil.example")];
         let next = post(&world, &mut browser, &next, "/console/me", &away).await;
         assert!(next.left.is_none() && next.address.ends_with("/console"), "{}", next.address);

@@ -27,7 +27,7 @@ pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), P
     let plan = plan.clone();
     let acting = move |together: &mut Together<'_, '_>| run(together, plan.clone(), is_dry);
     let done = visit.app.perform_in_one(&visit.visitor, Class::Heavy, acting, visit.now).await;
-    done.map_err(|(_, problem)| problem)
+    done.map_err(|(_, problem)| visit.words.problem(problem))
 }
 
 fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {

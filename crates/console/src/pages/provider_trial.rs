@@ -131,7 +131,7 @@ fn checklist(visit: &Visit<'_>, resource: &'static Resource, key: &str, told: &V
         Line {
             tone: if is_right { "good" } else { "bad" },
             text: words.page(&format!("trial_{}", plain(&check["name"]))).to_owned(),
-            sub: plain(&check["detail"]),
+            sub: words.refusal(&plain(&check["detail"])).into_owned(),
             href: place,
             ..Line::default()
         }

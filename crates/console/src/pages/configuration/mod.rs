@@ -48,7 +48,8 @@ pub async fn export(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> 
     offered(visit)?;
     let (state, _) = state::read(visit).await?;
     let documents = chancery_configuration::export(&state).map_err(|problems| {
-        let told = problems.into_iter().map(|problem| FieldError::new("", problem.detail));
+        let told =
+            problems.into_iter().map(|problem| FieldError::new("", visit.words.refusal(&problem.detail)));
         let errors: Vec<FieldError> = told.collect();
         let mut problem = Problem::conflict(visit.words.page("configuration_names"));
         problem.errors = errors.into();

@@ -65,7 +65,7 @@ pub async fn compare(visit: &Visit<'_>) -> Result<Compared, Problem> {
     let wrong = |problems: Vec<chancery_configuration::Problem>| {
         let told = |one: chancery_configuration::Problem| {
             let number = one.document.map_or_else(String::new, |number| format!("/{number}"));
-            FieldError::new(format!("{number}{}", one.pointer), one.detail)
+            FieldError::new(format!("{number}{}", one.pointer), visit.words.refusal(&one.detail))
         };
         let mut problem = Problem::wrong(problems.into_iter().map(told).collect::<Vec<_>>());
         visit.words.page("configuration_refused").clone_into(&mut problem.detail);

@@ -1,14 +1,25 @@
 //! What a resource says of itself where the pattern's default is not the best.
 
+mod cells;
+
+use cells::{
+    address, approvals, asked, cert_ends, cert_name, cert_serves, cert_status, change, email, expires,
+    groups, named, place, principal, replaced, replacement_status, role, rule_level, rule_matches, rule_name,
+    rule_priority, rule_status, rule_type, status, token_reach, token_status, token_used, user_name, when,
+    who,
+};
 use serde_json::{Value, json};
 
 use crate::{
     directory::{self, Resource},
-    fields::{Cell, Tag, cell, plain, readable},
-    pages::{history, reference::Names},
+    fields::{Cell, plain},
+    pages::reference::Names,
     visit::{hue, initials},
-    words::{Words, raised},
+    words::Words,
 };
+
+/// So long before its end a certificate is called to mind, in ms.
+pub const SOON_MS: i64 = 30 * 24 * 3_600_000;
 
 /// A column of an arranged list: the key of its label in the texts, and the cell of a row.
 type Column = (&'static str, fn(&Value, Told<'_>) -> Cell);
@@ -268,218 +279,6 @@ pub fn full_name(row: &Value) -> String {
     let others = ["loginName", "emailAddress", "id"].map(|name| member(row, name));
     let first = others.into_iter().find(|name| !name.is_empty());
     if full.is_empty() { first.unwrap_or_default() } else { full }
-}
-
-fn user_name(row: &Value, _: Told<'_>) -> Cell {
-    let (full, login) = (full_name(row), member(row, "loginName"));
-    let sub = if full == login { String::new() } else { login };
-    Cell::of("title", full).with_sub(sub)
-}
-
-fn email(row: &Value, (words, _): Told<'_>) -> Cell {
-    let address = member(row, "emailAddress");
-    if address.is_empty() {
-        return Cell::none();
-    }
-    if row["emailAddressConfirmed"] == json!(true) {
-        return Cell::of("text", address);
-    }
-    Cell::of("text", address).with_sub(words.page("not_confirmed")).toned("warn")
-}
-
-fn address(row: &Value, _: Told<'_>) -> Cell {
-    let address = member(row, "emailAddress");
-    if address.is_empty() { Cell::none() } else { Cell::of("text", address) }
-}
-
-/// The most groups that a row names.
-const MOST_TAGS: usize = 2;
-
-fn groups(row: &Value, _: Told<'_>) -> Cell {
-    let all = row["memberOfGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if all.is_empty() {
-        return Cell::none();
-    }
-    let items =
-        all.iter().take(MOST_TAGS).map(|group| Tag { text: member(group, "name"), href: None }).collect();
-    Cell { items, more: all.len().saturating_sub(MOST_TAGS), ..Cell::of("tags", "") }
-}
-
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
-    let is = |name: &str| row[name] == json!(true);
-    let (key, tone) = if is("isDeleted") {
-        ("status_deleted", "off")
-    } else if is("isUserLocked") {
-        ("status_locked", "bad")
-    } else if !row["lockedUntil"].is_null() {
-        ("status_locked_for_now", "warn")
-    } else if !is("isUserActive") {
-        ("status_inactive", "off")
-    } else if is("isPasswordChangeRequired") {
-        ("status_password_due", "warn")
-    } else {
-        ("status_active", "good")
-    };
-    Cell::of("badge", words.page(key)).toned(tone)
-}
-
-fn change(row: &Value, (words, names): Told<'_>) -> Cell {
-    let (action, area) = (member(row, "action"), member(row, "area"));
-    let text = format!("{}: {}", raised(&words.resource(&area)), words.choice(&action));
-    Cell::of("title", text).with_sub(history::item(row, names))
-}
-
-fn who(row: &Value, (words, names): Told<'_>) -> Cell {
-    Cell::of("text", history::told(row, names).unwrap_or_else(|| words.page("the_server").to_owned()))
-}
-
-fn when(row: &Value, (words, _): Told<'_>) -> Cell {
-    let fields = chancery_userstore::audit_trail::AUDIT_TRAIL.fields;
-    let field = fields.iter().find(|field| field.wire() == "timestamp");
-    field.map_or_else(Cell::none, |field| cell(field, &row["timestamp"], words))
-}
-
-fn cert_name(row: &Value, _: Told<'_>) -> Cell {
-    Cell::of("title", member(row, "name")).with_sub(member(row, "subject"))
-}
-
-/// What a certificate is for, and whose.
-fn cert_serves(row: &Value, (words, names): Told<'_>) -> Cell {
-    let whose =
-        ["applyToTenantId", "applyToSubscriptionId"].into_iter().find_map(|wire| named(row, wire, names));
-    let whose = whose.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
-    Cell::of("text", words.choice(&member(row, "certType"))).with_sub(whose)
-}
-
-fn cert_ends(row: &Value, _: Told<'_>) -> Cell {
-    let end = member(row, "validTo");
-    Cell { iso: end.clone(), ..Cell::of("moment", readable(&end)) }
-}
-
-/// So long before its end a certificate is called to mind, in ms.
-pub const SOON_MS: i64 = 30 * 24 * 3_600_000;
-
-fn cert_status(row: &Value, (words, _): Told<'_>) -> Cell {
-    let now = chancery_web::now();
-    let at = |wire: &str| row[wire].as_str().and_then(chancery_record::parse_timestamp);
-    let (key, tone) = match (at("validFrom"), at("validTo")) {
-        (_, Some(end)) if end <= now => ("cert_over", "bad"),
-        (Some(begin), _) if begin > now => ("cert_not_yet", "off"),
-        (_, Some(end)) if end <= now.plus(SOON_MS) => ("cert_soon", "warn"),
-        _ => ("cert_good", "good"),
-    };
-    Cell::of("badge", words.page(key)).toned(tone)
-}
-
-fn rule_name(row: &Value, _: Told<'_>) -> Cell {
-    Cell::of("title", member(row, "name"))
-}
-
-fn rule_priority(row: &Value, _: Told<'_>) -> Cell {
-    Cell::of("text", member(row, "priority"))
-}
-
-fn rule_type(row: &Value, (words, _): Told<'_>) -> Cell {
-    Cell::of("badge", words.choice(&member(row, "ruleType"))).toned("info")
-}
-
-/// The patterns that count: those of what the rule looks at.
-fn rule_matches(row: &Value, (words, _): Told<'_>) -> Cell {
-    let target = member(row, "filterTarget");
-    let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));
-    let patterns = [pattern("typeEvaluationRule", "Type"), pattern("valueEvaluationRule", "Value")];
-    let patterns: Vec<String> = patterns.into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    if patterns.is_empty() {
-        return Cell::of("text", words.page("matches_all"));
-    }
-    Cell::of("code", patterns.join(" = "))
-}
-
-fn rule_level(row: &Value, (words, _): Told<'_>) -> Cell {
-    Cell::of("text", words.choice(&member(row, "ruleLevel")))
-}
-
-fn rule_status(row: &Value, (words, _): Told<'_>) -> Cell {
-    let (key, tone) =
-        if row["isActive"] == json!(true) { ("status_active", "good") } else { ("status_inactive", "off") };
-    Cell::of("badge", words.page(key)).toned(tone)
-}
-
-fn replaced(row: &Value, (_, names): Told<'_>) -> Cell {
-    named(row, "platformUserId", names).unwrap_or_else(Cell::none).with_sub(member(row, "reason"))
-}
-
-fn replacement_status(row: &Value, (words, _): Told<'_>) -> Cell {
-    let status = member(row, "status");
-    let tone = match status.as_str() {
-        "PendingApproval" | "Executed" => "warn",
-        "RevocationFailed" => "bad",
-        "Cancelled" | "Expired" => "off",
-        "Completed" => "good",
-        _ => "info",
-    };
-    Cell::of("badge", words.choice(&status)).toned(tone)
-}
-
-fn approvals(row: &Value, _: Told<'_>) -> Cell {
-    let there = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
-    Cell::of("text", format!("{there} / {}", member(row, "requiredApprovals")))
-}
-
-fn asked(row: &Value, _: Told<'_>) -> Cell {
-    moment_of(row, "requestedOn")
-}
-
-fn expires(row: &Value, _: Told<'_>) -> Cell {
-    moment_of(row, "expiresOn")
-}
-
-fn token_reach(row: &Value, (words, _): Told<'_>) -> Cell {
-    Cell::of("text", words.choice(&member(row, "reach")))
-}
-
-fn token_status(row: &Value, (words, _): Told<'_>) -> Cell {
-    let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
-    let (key, tone) = match end {
-        _ if row["isActive"] != json!(true) => ("status_inactive", "off"),
-        Some(end) if end <= chancery_web::now() => ("cert_over", "bad"),
-        _ if row["stoppedOn"].is_string() => ("token_stopped", "bad"),
-        Some(end) if end <= chancery_web::now().plus(SOON_MS) => ("cert_soon", "warn"),
-        _ => ("status_active", "good"),
-    };
-    Cell::of("badge", words.page(key)).toned(tone)
-}
-
-fn token_used(row: &Value, _: Told<'_>) -> Cell {
-    moment_of(row, "lastUsedOn")
-}
-
-fn moment_of(row: &Value, wire: &str) -> Cell {
-    let moment = member(row, wire);
-    Cell { iso: moment.clone(), ..Cell::of("moment", readable(&moment)) }
-}
-
-fn role(row: &Value, (words, _): Told<'_>) -> Cell {
-    Cell::of("title", words.choice(&member(row, "roleType")))
-}
-
-/// A row that this member names, by its name.
-fn named(row: &Value, wire: &str, names: &Names) -> Option<Cell> {
-    let id = row[wire].as_str()?;
-    let (name, href) = names.get(id).cloned().unwrap_or_else(|| (id.to_owned(), None));
-    Some(Cell { href, ..Cell::of("reference", name) })
-}
-
-fn principal(row: &Value, (words, names): Told<'_>) -> Cell {
-    let kind = member(row, "principalType");
-    named(row, "principalId", names).map_or_else(Cell::none, |cell| cell.with_sub(words.choice(&kind)))
-}
-
-/// Where a role counts.
-fn place(row: &Value, (words, names): Told<'_>) -> Cell {
-    let targets = ["applyToIdpInstanceId", "applyToTenantId", "applyToSubscriptionId", "applyToCustomerId"];
-    let found = targets.into_iter().find_map(|wire| named(row, wire, names));
-    found.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))
 }
 
 /// Whether an operation cannot be taken back by anybody: its page asks for the name.

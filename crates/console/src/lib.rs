@@ -14,6 +14,7 @@ mod need;
 mod pages;
 mod parts;
 mod proof;
+mod refusal;
 mod render;
 mod session;
 mod setting;

@@ -37,8 +37,8 @@ fn clock(milliseconds: i64) -> String {
 }
 
 /// A value in words: what is in effect, or would be.
-pub fn in_words((name, form): (&str, Form), value: &str, words: &Words) -> String {
-    match form {
+pub fn in_words(entry: &Entry, value: &str, words: &Words) -> String {
+    match entry.form {
         Form::Flag => words.page(if flag(value) == Some(true) { "yes" } else { "no" }).to_owned(),
         Form::Span(..) => match span(value).and_then(in_unit) {
             Some((1, unit)) => format!("1 {}", words.page(unit.trim_end_matches('s'))),
@@ -47,7 +47,7 @@ pub fn in_words((name, form): (&str, Form), value: &str, words: &Words) -> Strin
         },
         Form::Choice(choices) => {
             let named = choices.iter().find(|choice| choice.eq_ignore_ascii_case(value));
-            words.choice_of(name, named.copied().unwrap_or(value)).to_owned()
+            words.choice_of(entry.name, named.copied().unwrap_or(value)).to_owned()
         }
         _ if value.is_empty() => words.page("nothing").to_owned(),
         _ => value.to_owned(),
@@ -188,8 +188,9 @@ mod tests {
         assert_eq!(in_unit(0), Some((0, "seconds")));
         assert_eq!((in_unit(1500), clock(93_784_000)), (None, "1.02:03:04".to_owned()));
         let words = Words::of(["en"]);
-        assert_eq!(in_words(("Lifetime", Form::Span(0, i64::MAX)), "1.00:00:00", words), "1 day");
-        assert_eq!(in_words(("Lifetime", Form::Span(0, i64::MAX)), "P14D", words), "14 days");
+        let span = CATALOGUE.iter().find(|entry| matches!(entry.form, Form::Span(..))).unwrap();
+        assert_eq!(in_words(span, "1.00:00:00", words), "1 day");
+        assert_eq!(in_words(span, "P14D", words), "14 days");
     }
 
     /// What a form shows is what it sends: nothing changes by looking.

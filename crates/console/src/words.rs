@@ -8,6 +8,8 @@ use std::{
 
 use chancery_resource::Problem;
 
+use crate::refusal::Refusals;
+
 /// The words of one language.
 pub struct Words {
     /// The language's tag.
@@ -15,32 +17,7 @@ pub struct Words {
     /// The fixed words of templates.
     pub page: BTreeMap<String, String>,
     tables: HashMap<String, HashMap<String, String>>,
-    /// Refusals that name something, the longest first: what is more particular is looked at before what is less.
-    refusals: Vec<(Pattern, String)>,
-}
-
-/// A sentence with places for what differs in it: `{}`.
-struct Pattern(Vec<String>);
-
-impl Pattern {
-    fn of(text: &str) -> Self {
-        Self(text.split("{}").map(str::to_owned).collect())
-    }
-
-    /// What stands at the places of this pattern in a text.
-    fn find<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
-        let (first, rest) = self.0.split_first()?;
-        let (last, between) = rest.split_last()?;
-        let mut left = text.strip_prefix(first.as_str())?.strip_suffix(last.as_str())?;
-        let mut found = Vec::with_capacity(rest.len());
-        for literal in between {
-            let (one, after) = left.split_once(literal.as_str())?;
-            found.push(one);
-            left = after;
-        }
-        found.push(left);
-        Some(found)
-    }
+    refusals: Refusals,
 }
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../texts/en.toml")));
@@ -49,10 +26,7 @@ static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", include_str!("../te
 fn read(tag: &'static str, text: &str) -> Words {
     let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
     let page = tables.remove("page").unwrap_or_default().into_iter().collect();
-    let named = tables.get("refusal").into_iter().flatten().filter(|(english, _)| english.contains("{}"));
-    let mut named: Vec<_> = named.collect();
-    named.sort_by(|(one, _), (other, _)| (other.len(), other).cmp(&(one.len(), one)));
-    let refusals = named.iter().map(|(english, told)| (Pattern::of(english), (*told).clone())).collect();
+    let refusals = Refusals::of(tables.remove("refusal").unwrap_or_default());
     Words { tag, page, tables, refusals }
 }
 
@@ -120,22 +94,7 @@ impl Words {
 
     /// What a refusal says in English, in this language; as it is where that is not translated.
     pub fn refusal<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
-        if let Some(told) = self.find("refusal", english) {
-            return told.into();
-        }
-        let filled = self.refusals.iter().find_map(|(pattern, told)| Some((pattern.find(english)?, told)));
-        let Some((found, told)) = filled else { return english.into() };
-        let known = |part: &'a str| self.find("resource", part).or_else(|| self.find("choice", part));
-        let mut parts =
-            found.into_iter().map(|part| known(part).map_or_else(|| self.refusal(part), Into::into));
-        let mut text = String::with_capacity(english.len() * 2);
-        for (index, literal) in told.split("{}").enumerate() {
-            if index > 0 {
-                text.push_str(&parts.next().unwrap_or_default());
-            }
-            text.push_str(literal);
-        }
-        text.into()
+        self.refusals.tell(english, |part| self.find("resource", part).or_else(|| self.find("choice", part)))
     }
 
     /// A problem in this language.
@@ -189,12 +148,12 @@ fn spaced(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, HashSet};
+    use std::collections::{BTreeSet, HashMap, HashSet};
 
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, Pattern, Words, spaced};
+    use super::{ENGLISH, GERMAN, Words, spaced};
     use crate::{directory, pages::act};
 
     #[test]
@@ -209,9 +168,7 @@ mod tests {
         let keys = |words: &Words| -> Vec<String> {
             let mut keys: Vec<String> = words.page.keys().cloned().collect();
             // declarations are English
-            for (table, rows) in
-                words.tables.iter().filter(|(table, _)| !["hint", "refusal"].contains(&table.as_str()))
-            {
+            for (table, rows) in words.tables.iter().filter(|(table, _)| *table != "hint") {
                 keys.extend(rows.keys().map(|key| format!("{table}.{key}")));
             }
             keys.sort();
@@ -288,11 +245,10 @@ mod tests {
             assert_eq!(GERMAN.refusal(english), german);
             assert_eq!(ENGLISH.refusal(english), english);
         }
-        for (text, pattern) in [("a b", "{} c"), ("b", "a{}b"), ("ab", "ab")] {
-            assert_eq!(Pattern::of(pattern).find(text), None, "{text}");
-        }
         let places = |text: &str| text.matches("{}").count();
-        for (english, told) in &GERMAN.tables["refusal"] {
+        let texts: HashMap<String, HashMap<String, String>> =
+            toml::from_str(include_str!("../texts/de.toml")).unwrap();
+        for (english, told) in &texts["refusal"] {
             assert_eq!(places(english), places(told), "{english}");
             assert!(!english.replace("{}", "").trim().is_empty(), "it matches everything: {english}");
         }

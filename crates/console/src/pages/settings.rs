@@ -97,11 +97,7 @@ impl Setting {
             return words.page(if is_set { "secret_is_set" } else { "secret_is_not_set" }).to_owned();
         }
         let Some(entry) = self.entry else { return String::new() };
-        let told = format!(
-            "{} {}",
-            words.page("default_is"),
-            in_words((entry.name, entry.form), entry.default, words)
-        );
+        let told = format!("{} {}", words.page("default_is"), in_words(entry, entry.default, words));
         // a switch shows what it is
         let is_plain = matches!(entry.form, Form::Flag) && self.effective() == entry.default;
         if is_plain {
@@ -276,7 +272,7 @@ fn told(
     }
     for field in fields.iter_mut().filter(|_| !can_change) {
         let shown = match setting.entry.filter(|entry| !entry.secret) {
-            Some(entry) => in_words((entry.name, entry.form), &value, visit.words),
+            Some(entry) => in_words(entry, &value, visit.words),
             None if setting.entry.is_none() => value.clone(),
             None => String::new(),
         };
@@ -389,7 +385,7 @@ fn detail(visit: &Visit<'_>, setting: &Setting, problem: &Problem) -> String {
     let words = visit.words;
     let now = match setting.entry {
         _ if setting.is_secret() => String::new(),
-        Some(entry) => in_words((entry.name, entry.form), &setting.effective(), words),
+        Some(entry) => in_words(entry, &setting.effective(), words),
         None => setting.effective(),
     };
     format!("{} {now}", words.page("setting_changed_meanwhile"))

@@ -286,7 +286,7 @@ pub fn with(field: Value, members: Value) -> Value {
 }
 
 /// What a field means, where that is more than its label says.
-fn hint(field: &Field) -> &'static str {
+pub fn hint(field: &Field) -> &'static str {
     if field.about.split_whitespace().count() > SHORTEST_HINT { field.about } else { "" }
 }
 

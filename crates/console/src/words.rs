@@ -154,7 +154,7 @@ mod tests {
     use chancery_resource::settings::{CATALOGUE, Form};
 
     use super::{ENGLISH, GERMAN, Words, spaced};
-    use crate::{directory, pages::act};
+    use crate::{directory, fields::hint, pages::act};
 
     #[test]
     fn names_are_readable() {
@@ -185,6 +185,8 @@ mod tests {
         for op in crate::directory::operations() {
             let form = crate::pages::act::fields(op);
             declared.extend(op.shape.fields.iter().chain(form).map(|field| field.about.trim()));
+            declared.extend(op.shape.relations.iter().map(|relation| relation.about.trim()));
+            declared.extend([op.summary.trim(), op.shape.about.trim()]);
         }
         let hints = &GERMAN.tables["hint"];
         let stale: Vec<&String> = hints.keys().filter(|hint| !declared.contains(hint.as_str())).collect();
@@ -204,12 +206,23 @@ mod tests {
             asked.insert(("resource", resource.name.to_owned()));
             asked.insert(("resource", format!("{}_many", resource.name)));
             let acts = act::of_one(resource).chain(act::with_page(resource));
-            asked.extend(acts.map(|op| ("act", op.name.to_owned())));
+            for op in acts {
+                asked.extend([("act", op.name.to_owned()), ("hint", op.summary.trim().to_owned())]);
+            }
+            asked.insert(("hint", resource.shape.about.trim().to_owned()));
+            for relation in resource.shape.relations {
+                asked.insert(("field", relation.name.to_owned()));
+                asked.insert(("hint", relation.about.trim().to_owned()));
+            }
         }
         for op in directory::operations() {
             let met = |field: &&Field| field.access.shown || field.access.create || field.access.patch;
             for field in op.shape.fields.iter().chain(act::fields(op)).filter(met) {
                 asked.insert(("field", field.wire().to_owned()));
+                // what is only shown has no explanation
+                if (field.access.create || field.access.patch) && !field.is_token() {
+                    asked.insert(("hint", hint(field).trim().to_owned()));
+                }
                 if let Kind::Choice(names) | Kind::Numbered(names) = field.kind {
                     asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
                 }
@@ -221,6 +234,7 @@ mod tests {
                 asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
             }
         }
+        asked.remove(&("hint", String::new()));
         // algorithms and types of files are called the same everywhere
         let is_name =
             |key: &str| key.contains(|letter: char| letter.is_ascii_digit() || "/-".contains(letter));

@@ -26,6 +26,8 @@ RULES = [
     (r"/\d+(/\w+)?", r"is in this batch twice"),
     # a time ends after it begins
     (r"(/\d+)?/userValidTo", r"lies before userValidFrom"),
+    # a token has a longest life
+    (r"(/\d+)?/expiresOn", r"is more than two years from now"),
     # a network has a form that differs by family
     (r"(/\d+)?/networks", r"\[\d+\] must be a network such as .*"),
     # a location has a form, in a batch of locations too

@@ -280,6 +280,11 @@ async fn behind(targets: &[&Target], time: Duration) -> Result<Figures> {
     let target = targets.first().ok_or_else(|| fault("there is no process"))?;
     let mut receivers = receivers(1, 0).await?;
     let paths = subscribe(target, &receivers, None).await?;
+    // that subscriptions are looked for once a second is no matter of how far behind their receivers are
+    target.call("POST", USERS, create::body().as_bytes(), 201).await?;
+    for receiver in &mut receivers {
+        receiver.until(1).await?;
+    }
     let after = now(target).await?;
     let read = Arc::new(Mutex::new(Histogram::default()));
     let reader = tokio::spawn(follow((*target).clone(), after, Arc::clone(&read)));
@@ -295,7 +300,7 @@ async fn behind(targets: &[&Target], time: Duration) -> Result<Figures> {
     }
     let seconds = begin.elapsed().as_secs_f64();
     for receiver in &mut receivers {
-        receiver.until(changes).await?;
+        receiver.until(1 + changes).await?;
     }
     reader.abort();
     unsubscribe(target, &paths).await?;

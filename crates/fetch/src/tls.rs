@@ -8,6 +8,7 @@ use tokio_rustls::{
     client::TlsStream,
     rustls::{
         ClientConfig, RootCertStore,
+        client::Resumption,
         crypto::aws_lc_rs::default_provider,
         pki_types::{CertificateDer, ServerName},
     },
@@ -24,6 +25,21 @@ static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
     roots
 });
 
+/// What connections trust that name no further roots: made once, as it holds all roots.
+static TRUSTING_SYSTEM: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| trusting(SYSTEM.clone()).ok());
+
+fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, Failure> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|_| Failure::Tls)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // a resumed session would not show its certificate again
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
 /// Performs the TLS handshake with the host on a connection.
 pub(crate) async fn secure(
     tcp: TcpStream,
@@ -35,13 +51,12 @@ pub(crate) async fn secure(
         Host::Ipv4(address) => ServerName::IpAddress((*address).into()),
         Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
     };
-    let mut roots = SYSTEM.clone();
-    roots.add_parsable_certificates(extra.iter().map(|root| CertificateDer::from(root.as_slice())));
-    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|_| Failure::Tls)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    TlsConnector::from(Arc::new(config)).connect(name, tcp).await.map_err(|_| Failure::Tls)
+    let config = if extra.is_empty() {
+        TRUSTING_SYSTEM.clone().ok_or(Failure::Tls)?
+    } else {
+        let mut roots = SYSTEM.clone();
+        roots.add_parsable_certificates(extra.iter().map(|root| CertificateDer::from(root.as_slice())));
+        trusting(roots)?
+    };
+    TlsConnector::from(config).connect(name, tcp).await.map_err(|_| Failure::Tls)
 }

@@ -57,7 +57,8 @@ fn dependencies_point_downward() {
         ("chancery-flow", &["signin"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
         ("chancery-fetch", &["auth", "mail", "signin", "web", "server"]),
-        ("tokio-postgres", &["store"]),
+        // testkit makes the databases of tests
+        ("tokio-postgres", &["store", "testkit"]),
         ("rustls-webpki", &["trust"]),
         ("hyper", &["web", "fetch", "testkit"]),
         // mail and testkit only for servers of tests

@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use tempfile::TempDir;
+use tokio::runtime::Builder;
+use tokio_postgres::NoTls;
 
 use crate::template::copy_files;
 
@@ -165,12 +166,16 @@ fn url_of(engine: Engine, folder: &TempDir, name: &str) -> String {
     }
 }
 
-/// Runs a statement on a cluster; whether it succeeded.
+/// Runs a statement on a cluster; whether it succeeded. In a thread of its own, as tests are in a runtime already.
 fn execute(cluster: &str, statement: &str) -> bool {
-    Command::new("psql")
-        .args(["-q", "-d", &format!("{cluster}/postgres"), "-c", "SET client_min_messages = error"])
-        .args(["-c", statement])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    let (url, statement) = (format!("{cluster}/postgres"), statement.to_owned());
+    let executing = std::thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.ok()?;
+            tokio::spawn(connection);
+            client.batch_execute(&statement).await.ok()
+        })
+    });
+    executing.join().ok().flatten().is_some()
 }

@@ -1,0 +1,162 @@
+//! Endpoints that authenticate clients: a form comes, JSON goes, and wrong proofs are counted.
+
+use std::net::IpAddr;
+
+use chancery_auth::{
+    ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, grant, introspect, revoke,
+};
+use chancery_record::Timestamp;
+use chancery_resource::Problem;
+use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, shows_refresh_token};
+use chancery_store::Class;
+use http::{HeaderValue, Response, header, request::Parts};
+use serde_json::json;
+
+use super::SystemRoute;
+use crate::{
+    answer::{AnswerBody, add_headers, respond},
+    app::{App, address_of},
+    body::{RequestBody, SMALL_BODY},
+    request::{MediaType, dpop_proofs, media_type, read_form, text},
+};
+
+impl SystemRoute {
+    /// Answers at an endpoint that authenticates clients.
+    pub(super) async fn endpoint(
+        self,
+        app: &App,
+        issuer: Issuer,
+        parts: &Parts,
+        body: &mut RequestBody,
+        now: Timestamp,
+    ) -> Response<AnswerBody> {
+        let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
+            Ok(request) => match self.call_within_limits(app, address_of(parts), &request).await {
+                Ok(answer) => answer,
+                Err(wait) => return too_many(wait),
+            },
+            Err(problem) => {
+                let status = problem.status();
+                let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
+                let body = json!({ "error": error, "error_description": problem.detail });
+                Ok((body.to_string(), None, status))
+            }
+        };
+        let (mut response, nonce) = match answer {
+            Ok((body, nonce, status)) => (respond(status, "application/json", body), nonce),
+            Err(error) => {
+                let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.make(now));
+                (respond(error.status, "application/json", error.body()), nonce)
+            }
+        };
+        if response.status() == http::StatusCode::UNAUTHORIZED {
+            let basic = HeaderValue::from_static("Basic realm=\"chancery\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
+        }
+        if response.status() == http::StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            if let Some(others) = app.metrics.shed.note(now) {
+                tracing::warn!(path = self.path(), others, "unavailable");
+            }
+        }
+        add_headers(&mut response, nonce.map(|nonce| ("dpop-nonce", nonce)).into_iter().collect());
+        response
+    }
+
+    /// Calls the endpoint, unless there were too many wrong proofs: then the seconds to wait.
+    async fn call_within_limits(
+        self,
+        app: &App,
+        address: IpAddr,
+        request: &EndpointRequest,
+    ) -> Result<EndpointResult, i64> {
+        let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
+        // a certificate alone can authenticate a client
+        let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
+        let attempt = app.proof_limiter.admit(address, (&presented.client, has_proof), request.now).await?;
+        let answer = self.call(app, request).await;
+        match &answer {
+            Err(error) if error.error == "invalid_client" => attempt.was_wrong(request.now),
+            Ok(_) => attempt.was_right(),
+            Err(_) => {}
+        }
+        Ok(answer)
+    }
+
+    /// Calls the endpoint.
+    async fn call(self, app: &App, request: &EndpointRequest) -> EndpointResult {
+        let (store, token_service, rights) =
+            (&app.store.with(Class::Urgent), &app.token_service, &app.rights);
+        let is_refresh_token = app.sign_in.is_on && shows_refresh_token(request);
+        match self {
+            Self::Introspect if is_refresh_token => {
+                Ok((app.provider(store).introspect_refresh_token(request).await?, None, 200))
+            }
+            Self::Revoke if is_refresh_token => {
+                app.provider(store).revoke_refresh_token(request).await?;
+                Ok((String::new(), None, 200))
+            }
+            Self::Introspect => Ok((introspect(store, token_service, rights, request).await?, None, 200)),
+            Self::Revoke => {
+                revoke(store, token_service, rights, request).await?;
+                Ok((String::new(), None, 200))
+            }
+            Self::DeviceAuthorization => {
+                Ok((app.provider(store).authorize_device(request).await?, None, 200))
+            }
+            _ => {
+                let (grant_type, granted) = match request.one("grant_type") {
+                    Some(AUTHORIZATION_CODE) if app.sign_in.is_on => {
+                        (AUTHORIZATION_CODE, app.provider(store).redeem(request).await)
+                    }
+                    Some(REFRESH_TOKEN) if app.sign_in.is_on => {
+                        (REFRESH_TOKEN, app.provider(store).refresh(request).await)
+                    }
+                    Some(DEVICE_CODE) if app.sign_in.is_on => {
+                        ("device_code", app.provider(store).redeem_device(&app.questions, request).await)
+                    }
+                    _ => ("other", grant(store, token_service, rights, request).await),
+                };
+                let outcome = granted.as_ref().map_or_else(|refused| refused.error, |_| "granted");
+                app.metrics.note_tokens(grant_type, outcome);
+                let granted = granted?;
+                Ok((granted.body, granted.nonce, 200))
+            }
+        }
+    }
+}
+
+/// The body, the nonce for the next proof, the status.
+type EndpointResult = Result<(String, Option<String>, u16), OAuthError>;
+
+fn too_many(wait: i64) -> Response<AnswerBody> {
+    let detail = format!("Too many wrong proofs came. Try again in {wait} seconds.");
+    let body = json!({ "error": "temporarily_unavailable", "error_description": detail });
+    let mut response = respond(429, "application/json", body.to_string());
+    add_headers(&mut response, vec![("retry-after", wait.to_string())]);
+    response
+}
+
+async fn read_request(
+    app: &App,
+    (issuer, path): (Issuer, &'static str),
+    parts: &Parts,
+    body: &mut RequestBody,
+    now: Timestamp,
+) -> Result<EndpointRequest, Problem> {
+    if media_type(&parts.headers) != Some(MediaType::Form) {
+        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
+    }
+    let mut reservation = app.bodies.reserve(None, &parts.headers, SMALL_BODY).await?;
+    let bytes = body.receive(&app.connections, &parts.headers, &mut reservation).await?;
+    let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
+    Ok(EndpointRequest {
+        form: read_form(form)?,
+        authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
+        proofs: dpop_proofs(&parts.headers),
+        certificate: parts.extensions.get::<ClientCertificate>().cloned(),
+        issuer,
+        path,
+        now,
+    })
+}

@@ -22,7 +22,7 @@ use crate::{
     app::App,
     connections::Connections,
     fair_shares::{FairShares, Share},
-    request::text,
+    request::{MediaType, media_type, read_form, text},
 };
 
 /// The largest form, body without a token, and body that a worker parses, in bytes.
@@ -248,6 +248,24 @@ pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Res
         Ok(json)
     })
     .await?
+}
+
+/// Reads a form that is posted, of at most so many bytes.
+///
+/// # Errors
+/// It is no form, is too large, or breaks off.
+pub async fn read_post(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    most: usize,
+) -> Result<Vec<(String, String)>, Problem> {
+    if media_type(&parts.headers) != Some(MediaType::Form) {
+        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
+    }
+    let mut room = app.bodies.reserve(None, &parts.headers, most).await?;
+    let bytes = body.receive(&app.connections, &parts.headers, &mut room).await?;
+    read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
 }
 
 /// Runs what takes too long for a worker, on one of as many threads as there are processors.

@@ -27,9 +27,9 @@ use self::{
 use crate::{
     answer::{AnswerBody, respond},
     app::{App, address_of},
-    body::{RequestBody, SMALL_BODY},
+    body::{RequestBody, SMALL_BODY, read_post},
     compress::CompressedText,
-    request::{MediaType, media_type, read_form, text},
+    request::{read_form, text},
     system::SystemRoute,
 };
 
@@ -153,24 +153,6 @@ pub async fn answer(
 fn seconds_of(problem: &Problem) -> i64 {
     let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
     told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
-}
-
-/// Reads a form that a browser posts, of at most so many bytes.
-///
-/// # Errors
-/// It is no form, is too large, or breaks off.
-pub async fn read_post(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    most: usize,
-) -> Result<Parameters, Problem> {
-    if media_type(&parts.headers) != Some(MediaType::Form) {
-        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
-    }
-    let mut room = app.bodies.reserve(None, &parts.headers, most).await?;
-    let bytes = body.receive(&app.connections, &parts.headers, &mut room).await?;
-    read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
 }
 
 /// The most language tags of a browser that are looked at.

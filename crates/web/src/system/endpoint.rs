@@ -16,8 +16,8 @@ use super::SystemRoute;
 use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::{App, address_of},
-    body::{RequestBody, SMALL_BODY},
-    request::{MediaType, dpop_proofs, media_type, read_form, text},
+    body::{RequestBody, SMALL_BODY, read_post},
+    request::{dpop_proofs, text},
 };
 
 impl SystemRoute {
@@ -144,14 +144,8 @@ async fn read_request(
     body: &mut RequestBody,
     now: Timestamp,
 ) -> Result<EndpointRequest, Problem> {
-    if media_type(&parts.headers) != Some(MediaType::Form) {
-        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
-    }
-    let mut reservation = app.bodies.reserve(None, &parts.headers, SMALL_BODY).await?;
-    let bytes = body.receive(&app.connections, &parts.headers, &mut reservation).await?;
-    let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
     Ok(EndpointRequest {
-        form: read_form(form)?,
+        form: read_post(app, parts, body, SMALL_BODY).await?,
         authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
         proofs: dpop_proofs(&parts.headers),
         certificate: parts.extensions.get::<ClientCertificate>().cloned(),

@@ -8,11 +8,12 @@ use cells::{
     rule_priority, rule_status, rule_type, status, token_reach, token_status, token_used, user_name, when,
     who,
 };
+use chancery_record::Field;
 use serde_json::{Value, json};
 
 use crate::{
     directory::{self, Resource},
-    fields::{Cell, plain},
+    fields::{Cell, is_made_and_told, plain},
     pages::reference::Names,
     visit::{hue, initials},
     words::Words,
@@ -286,13 +287,18 @@ pub fn is_for_good(operation: &str) -> bool {
     operation == "EraseUser"
 }
 
-/// The member that the answer to a creation tells this once.
-pub fn told_once(resource: &str) -> Option<&'static str> {
-    match resource {
+/// The member that the answer to a creation, or to an act on one, tells this once.
+pub fn told_once(resource: &Resource) -> Option<&'static str> {
+    match resource.name {
         "ClientAppSecret" => Some("secret"),
         "TemporaryAccessPass" => Some("value"),
-        _ => None,
+        _ => resource.shape.fields.iter().find(|field| is_made_and_told(field)).map(Field::wire),
     }
+}
+
+/// The option in which an act on one leaves a secret that it made.
+pub fn leaves_secret(operation: &str) -> Option<&'static str> {
+    (operation == "CreateIdpInstanceScimToken").then_some("ScimToken")
 }
 
 /// What can be made for a row: the key of the text, the resource in the same user store, and the field that names the row.

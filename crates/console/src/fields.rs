@@ -143,6 +143,13 @@ pub fn is_secret(field: &Field, row: &Value) -> bool {
     field.access.sealing == Sealing::Secret || is_typed_hidden || is_told_once
 }
 
+/// Whether the server makes what a field tells, and does not keep it so that it can be told again.
+pub fn is_made_and_told(field: &Field) -> bool {
+    let access = &field.access;
+    let is_made = access.shown && !access.create && !access.patch;
+    is_made && access.column == Column::Unstored && matches!(field.kind, Kind::Text(_))
+}
+
 /// Whether a form begins without what a field holds, and leaves it as it is where nothing is filled in: what is secret, and
 /// files, which are long.
 pub fn is_kept(field: &Field, row: &Value) -> bool {

@@ -21,6 +21,9 @@ const KEPT: &str = "console-kept";
 /// The paths of operations that want a fresh proof wherever they write.
 const GRAVE: [&str; 5] =
     ["/RoleAssignment", "/ClientAppSecret", "/ClientAppKeySet", "/CertStore", "/SignInSession"];
+/// The names of other operations that want one.
+const GRAVE_NAMES: [&str; 4] =
+    ["EraseUser", "SignOutApplicationUser", "CreateEventSubscription", "CreateEventSubscriptionSecret"];
 
 /// Whether an operation wants a fresh proof: it grants, makes secrets and keys, ends sessions, or erases.
 pub fn is_wanted(op: &Op) -> bool {
@@ -28,7 +31,7 @@ pub fn is_wanted(op: &Op) -> bool {
     // recoveries and access passes let people in
     let is_entry = op.path.starts_with("/administration/passkey-security/");
     op.method != Method::Get
-        && (is_grave || is_entry || op.name == "EraseUser" || op.name.contains("ScimToken"))
+        && (is_grave || is_entry || GRAVE_NAMES.contains(&op.name) || op.name.contains("ScimToken"))
 }
 
 impl Visit<'_> {
@@ -111,6 +114,7 @@ mod tests {
             "CreateClientAppKeySet",
             "EraseUser",
             "ApproveRecovery",
+            "SignOutApplicationUser",
         ] {
             assert!(is_wanted(find(name)), "{name}");
         }

@@ -4,7 +4,10 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
-use crate::id;
+use crate::{
+    id,
+    management::instance::{make, set_option},
+};
 
 /// The lists of the interface: every path with a list that takes no more of the path.
 pub fn lists() -> Vec<String> {
@@ -104,9 +107,44 @@ on_both_engines! {
         assert!(page.html.contains("Read\nWriteUsers\nWriteGroups\nDelete"), "{}", page.html);
         let lists = [("name", "Directory"), ("rights", "Read\r\nWriteUsers\r\nWriteGroups\r\nDelete"), ("networks", "")];
         let made = post(&world, &mut browser, &page, path, &lists).await;
-        assert!(made.status == 200 && made.html.contains("chscim_"), "{}", made.html);
+        assert_eq!(made.status, 200, "{}", made.html);
+        let token = made.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
+        let directory = world.admin.with_token(&format!("chscim_{token}"));
+        directory.get("/api/scim/v2/default/Users").await.expect(200);
         let list = browser.open("/console/store/default/ScimToken").await;
         assert!(list.html.contains("Directory") && list.html.contains("What tokens of its line made"), "{}", list.html);
+    }
+
+    /// What a webhook is signed with is shown when it is made, and when another one is.
+    async fn secrets_of_webhooks_are_shown_once(world: World) {
+        let mut browser = administrator(&world).await;
+        for list in ["/console/EventSubscription", "/console/store/default/EventSubscription"] {
+            let path = format!("{list}/new");
+            let page = browser.open(&path).await;
+            let fields = [("name", "Receiver"), ("url", "https://receiver.example/hook"), ("key", &*page.field("key"))];
+            let made = post(&world, &mut browser, &page, &path, &fields).await;
+            assert!(made.status == 200 && made.html.contains("whsec_"), "{}", made.html);
+            let rows = browser.open(list).await;
+            let one = rows.html.split(&format!("href=\"{list}/")).find_map(|rest| rest.split('"').next().filter(|id| id.len() == 36));
+            let act = format!("{list}/{}/CreateEventSubscriptionSecret", one.unwrap());
+            let page = browser.open(&act).await;
+            let another = post(&world, &mut browser, &page, &act, &[("key", &page.field("key"))]).await;
+            assert!(another.status == 200 && another.html.contains("whsec_"), "{}", another.html);
+        }
+    }
+
+    /// The token of an instance is kept in an option, which no page shows: it is shown when it is made.
+    async fn the_token_of_an_instance_is_shown_once(world: World) {
+        let mut browser = administrator(&world).await;
+        let instance = make(&world, "Partner", "OpenIdConnect").await;
+        set_option(&world, &instance, "ScimEnabled", "true").await;
+        let act = format!("/console/IdpInstance/{}/CreateIdpInstanceScimToken", id(&instance));
+        let page = browser.open(&act).await;
+        let made = post(&world, &mut browser, &page, &act, &[("key", &page.field("key"))]).await;
+        assert!(made.status == 200 && made.html.contains("<h1>The new secret"), "{}", made.html);
+        let token = made.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
+        let directory = world.admin.with_token(&format!("chscim_{token}"));
+        directory.get("/api/scim/v2/Partner/Users").await.expect(200);
     }
 
     /// An act that would change nothing is not offered: a token that was never stopped needs nobody who lets it go on.

@@ -10,6 +10,8 @@ use super::{
     form::{errors, fresh_key, is_of_form, plain_fields},
     item::{read, read_any},
     list::title_of,
+    new::{secret_of, secret_page},
+    settings,
 };
 use crate::{
     arranged,
@@ -232,7 +234,12 @@ pub async fn run(
         Ok(_) if arranged::is_for_good(op.name) => Ok(done(&visit.address(resource), "done")),
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
-            match answered(op, &output.json()) {
+            let answer = output.json();
+            if let Some(secret) = made_secret(visit, resource, (key, op), &answer).await? {
+                let link = json!({ "href": here, "label": visit.words.page("back") });
+                return secret_page(visit, &secret, &link);
+            }
+            match answered(op, &answer) {
                 Some(facts) => told(visit, op, (&here, facts)),
                 None => Ok(done(&here, "done")),
             }
@@ -241,6 +248,19 @@ pub async fn run(
             shown(visit, resource, (key, op), &Value::Object(body), Some(&problem))
         }
         Err(problem) => Err(problem),
+    }
+}
+
+/// The secret that an operation made: its answer tells it this once, or it is in an option of the row.
+async fn made_secret(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, op): (&str, &Op),
+    answer: &Value,
+) -> Result<Option<String>, Problem> {
+    match arranged::leaves_secret(op.name) {
+        Some(option) => settings::value_of(visit, resource, key, option).await,
+        None => Ok(secret_of(resource, answer).map(str::to_owned)),
     }
 }
 

@@ -88,16 +88,27 @@ fn shown_once(
     resource: &Resource,
     made: &Value,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
-    let secret =
-        arranged::told_once(resource.name).and_then(|member| made.get(member)).and_then(Value::as_str);
-    let Some(secret) = secret else { return Ok(None) };
+    let Some(secret) = secret_of(resource, made) else { return Ok(None) };
+    let link = json!({ "href": visit.address(resource), "label": label(visit, resource.name) });
+    secret_page(visit, secret, &link).map(Some)
+}
+
+/// The secret that an answer tells this once.
+pub fn secret_of<'a>(resource: &Resource, answer: &'a Value) -> Option<&'a str> {
+    arranged::told_once(resource).and_then(|member| answer.get(member)).and_then(Value::as_str)
+}
+
+/// The page that shows a secret this once.
+///
+/// # Errors
+/// As [`Visit::page`].
+pub fn secret_page(visit: &Visit<'_>, secret: &str, link: &Value) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let facts = json!([secret]);
+    let heading = words.page("secret_title");
     let content = json!({
-        "heading": words.page("secret_title"), "text": words.page("secret_text"), "facts": facts, "trace": "",
-        "link": { "href": visit.address(resource), "label": label(visit, resource.name) },
+        "heading": heading, "text": words.page("secret_text"), "facts": [secret], "trace": "", "link": link,
     });
-    visit.page(200, "message.html", words.page("secret_title"), &content).map(Some)
+    visit.page(200, "message.html", heading, &content)
 }
 
 async fn new_page(

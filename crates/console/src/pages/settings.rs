@@ -165,6 +165,24 @@ async fn settings(
     Ok(all)
 }
 
+/// What one option of a row is set to, where it is.
+///
+/// # Errors
+/// The operation's own.
+pub async fn value_of(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    key: &str,
+    name: &str,
+) -> Result<Option<String>, Problem> {
+    let field = field_of(resource).ok_or_else(|| Problem::not_found("page of settings here"))?;
+    let op = visit.need(options().and_then(|options| options.list))?;
+    let mut input = Input::of(op, Vec::new());
+    input.query.push(("filter".to_owned(), format!("{field} eq {} and name eq {}", json!(key), json!(name))));
+    let rows = visit.perform(input).await?.json();
+    Ok(rows.pointer("/0/value").and_then(Value::as_str).map(str::to_owned))
+}
+
 /// The tokens of their rows, by name.
 fn tokens(all: &[Setting]) -> Map<String, Value> {
     all.iter()

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{
     server::{NoClientAuth, WebPkiClientVerifier, danger::ClientCertVerifier},
 };
 
-use crate::until;
+use crate::{sign_in::browser::Browser, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 const TRAIL: &str = "/api/userstore/v2/default/administration/CustomAuditTrail";
@@ -115,6 +115,56 @@ async fn a_database_that_hangs_is_given_up() {
     proxy.silence(false);
     until("it is ready", || async { server.admin.get("/health/ready").await.status == 200 }).await;
     server.admin.post(USERS, json!({ "loginName": "afterwards" })).await.expect(201);
+}
+
+/// A form of the console that meets a database that hangs is kept in a page, which sends it again when somebody asks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_outlives_a_database_that_hangs() {
+    let Behind { database: _database, proxy, server } = behind_a_proxy().await;
+    let options = "/api/management/v2/Option";
+    let found = server
+        .admin
+        .get(&format!("{options}?filter=name%20eq%20%22PasskeyEnrolment%22"))
+        .await
+        .is(200)
+        .json();
+    let off = json!({ "value": "Off", "concurrencyToken": found[0]["concurrencyToken"] });
+    server.admin.patch(&format!("{options}/{}", found[0]["id"].as_str().unwrap()), off).await.expect(202);
+    let link = server.greeting.iter().find_map(|line| line.split_once("/console/setup/")).unwrap().1;
+    let link = format!("/console/setup/{}", link.trim());
+    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+    let page = browser.open(&link).await;
+    let password = "four lively grey herons";
+    let csrf = page.field("csrf");
+    let typed = [
+        ("csrf", csrf.as_str()),
+        ("firstName", "Grace"),
+        ("emailAddress", "grace@example.com"),
+        ("loginName", "grace"),
+        ("password", password),
+        ("repeated", password),
+    ];
+    let origin = [("origin", server.base.as_str())];
+    let page = browser.post(&link, &typed, &origin).await;
+    let next = browser.type_password(&page, "grace", password).await;
+    browser.open(&next.onward()).await.answer.expect(200);
+    let path = "/console/Customer/new";
+    let page = browser.open(path).await;
+    let (csrf, key) = (page.field("csrf"), page.field("key"));
+    proxy.silence(true);
+    let fields = [("csrf", csrf.as_str()), ("key", &key), ("name", "Kept")];
+    let kept = browser.post(path, &fields, &origin).await;
+    assert!(
+        kept.status == 503 && kept.html.contains("data-wait=") && kept.field("name") == "Kept",
+        "{}",
+        kept.html
+    );
+    proxy.silence(false);
+    until("it is ready", || async { server.admin.get("/health/ready").await.status == 200 }).await;
+    let shown = kept.field("kept");
+    let again = [("kept", shown.as_str()), ("key", &key), ("name", "Kept")];
+    let made = browser.post(path, &again, &origin).await;
+    assert!(made.status == 200 && made.html.contains("<h1>Kept"), "{}", made.html);
 }
 
 /// Section 1: `sslmode=require` and `verify-full` work, `prefer` does not go on in the clear.

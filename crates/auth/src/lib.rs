@@ -19,6 +19,7 @@ mod rights;
 mod scim_token;
 mod signer;
 mod signing_certificate;
+mod stores;
 mod token_service;
 mod uses;
 
@@ -37,6 +38,7 @@ pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
 pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
+pub use stores::{opens, store_names};
 pub use token_service::{IdTokenHint, TokenService};
 pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};
 

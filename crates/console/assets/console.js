@@ -28,6 +28,10 @@ async function fetched(address, purpose, parse = read, how = {}) {
     const answer = await fetch(address, { ...how, signal: control.signal });
     // Whoever was signed out meanwhile gets the page that says so.
     if (answer.redirected && new URL(answer.url).pathname !== new URL(address, location.href).pathname) location.assign(answer.url);
+    if ([429, 503].includes(answer.status) && !how.body && (how.tries ?? 0) < 3) {
+      await new Promise((done) => setTimeout(done, 1000 * Math.min(answer.headers.get("retry-after") ?? 1, 30)));
+      return control.signal.aborted ? null : fetched(address, purpose, parse, { tries: (how.tries ?? 0) + 1 });
+    }
     return answer.ok || (how.body && [400, 409].includes(answer.status)) ? await parse(answer) : null;
   } catch {
     return null;
@@ -330,10 +334,23 @@ if (note) {
   setTimeout(end, one("form", note) ? 10000 : 4000);
 }
 
+// What is to be waited for is counted down; what only reads is asked again then.
+const wait = one("[data-wait]");
+if (wait) {
+  const until = Date.now() + 1000 * wait.dataset.wait;
+  for (const told of all("[hidden]", wait)) told.hidden = false;
+  const ticking = setInterval(() => {
+    const left = Math.max(0, Math.ceil((until - Date.now()) / 1000));
+    one("b", wait).textContent = left;
+    if (left) return;
+    clearInterval(ticking);
+    if ("again" in wait.dataset) location.reload();
+  }, 1000);
+}
+
 /* Keys */
 
 let lead = 0;
-const places = { u: "/User", a: "/ClientApp", t: "/CustomAuditTrail" };
 document.addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase(), held = event.ctrlKey || event.metaKey;
   if (held && !event.shiftKey && !event.altKey && key === "k") { event.preventDefault(); find(); return; }
@@ -351,7 +368,7 @@ document.addEventListener("keydown", (event) => {
   if (held || event.altKey || dialog || event.isComposing || document.body.dataset.keys === "off" || event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
   if (lead && event.timeStamp - lead < 1500) {
     lead = 0;
-    const to = key === "h" ? one(".side .mark") : places[key] && all(".places a").find((link) => link.pathname.endsWith(places[key]));
+    const to = key === "h" ? one(".side .mark") : /^[a-z]$/.test(key) && one(`.places [data-go=${key}]`);
     if (to) { event.preventDefault(); to.click(); }
     return;
   }

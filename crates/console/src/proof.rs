@@ -3,6 +3,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_resource::{Method, Op, Problem, ProblemKind, random};
+use chancery_signin::ConsolePreference;
 use chancery_web::{AnswerBody, App, Cookies};
 use http::{Response, request::Parts};
 use serde_json::{Value, json};
@@ -58,7 +59,16 @@ pub fn is_kept(app: &App, cookies: &Cookies, form: &[(String, String)]) -> bool 
     forgery::is_ours(&app.context.master, cookie.as_bytes(), shown)
 }
 
-/// Keeps a form in a page that leads to the sign-in, in a tab of its own, and sends the form again.
+/// What the page of a kept form says where it wants a proof: it leads to the sign-in, in a tab of its own.
+pub fn asked(words: &Words) -> (u16, Value) {
+    let content = json!({
+        "heading": words.page("again_title"), "text": words.page("again_text"), "hint": words.page("again_hint"),
+        "wait": null, "trace": "", "link": { "href": "/console/proof", "label": words.page("again_link") },
+    });
+    (401, content)
+}
+
+/// Keeps a form in a page that says why, and sends the form again.
 ///
 /// # Errors
 /// The page cannot be made.
@@ -66,7 +76,8 @@ pub fn keep(
     app: &App,
     parts: &Parts,
     mut cookies: Cookies,
-    (words, form): (&'static Words, &Parameters),
+    (words, preference, form): (&'static Words, Option<&ConsolePreference>, &Parameters),
+    (status, mut content): (u16, Value),
 ) -> Result<Response<AnswerBody>, Problem> {
     let cookie = cookies.find(KEPT).unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     cookies.set(KEPT, &cookie, None);
@@ -74,13 +85,13 @@ pub fn keep(
     let mut hidden: Vec<Value> = typed.map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let kept = forgery::token(&app.context.master, cookie.as_bytes());
     hidden.push(json!({ "name": "kept", "value": kept }));
-    let heading = words.page("again_title");
-    let content = json!({
-        "heading": heading, "text": words.page("again_text"), "hint": words.page("again_hint"),
-        "link": { "href": "/console/proof", "label": words.page("again_link") },
-        "action": parts.uri.path(), "hidden": hidden, "send": words.page("again_send"),
-    });
-    let mut response = page(401, "again.html", &plain(parts, words, heading, &content))?;
+    if let Some(members) = content.as_object_mut() {
+        members.insert("action".to_owned(), json!(parts.uri.path()));
+        members.insert("hidden".to_owned(), Value::Array(hidden));
+        members.insert("send".to_owned(), json!(words.page("again_send")));
+    }
+    let heading = content["heading"].as_str().unwrap_or_default();
+    let mut response = page(status, "again.html", &plain(parts, words, preference, heading, &content))?;
     cookies.write(&mut response);
     Ok(response)
 }
@@ -95,7 +106,7 @@ pub fn proven(parts: &Parts, words: &'static Words) -> Result<Response<AnswerBod
         "heading": heading, "text": words.page("proven_text"), "facts": [], "trace": "",
         "link": { "href": "/console", "label": words.page("to_overview") },
     });
-    page(200, "message.html", &plain(parts, words, heading, &content))
+    page(200, "message.html", &plain(parts, words, None, heading, &content))
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ templates![
     "tree-nodes.html",
     "tree.html",
     "trial.html",
+    "wait.html",
 ];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {

@@ -126,6 +126,7 @@ fn show(
     let mut context = plain(
         parts,
         words,
+        None,
         words.page("setup_title"),
         &json!({
             "step": "", "errors": errors, "fields": fields, "submit": words.page("setup_submit"), "about": words.page("setup_about"),

@@ -2,8 +2,10 @@
 
 use chancery_record::Timestamp;
 use chancery_resource::{Op, Problem, ProblemKind};
+use chancery_signin::ConsolePreference;
 use chancery_web::{
-    AnswerBody, App, Cookies, Input, Output, RequestBody, Visitor, are_served, compress, languages, read_post,
+    AnswerBody, App, AskedStore, Cookies, Input, Output, RequestBody, Visitor, are_served, compress,
+    languages, read_post,
 };
 use http::{Method, Response, request::Parts};
 use percent_encoding::percent_decode_str;
@@ -49,8 +51,6 @@ pub struct Visit<'a> {
     pub now: Timestamp,
     /// The name of the user store whose people are shown.
     pub store: Option<String>,
-    /// The names of the user stores that the person sees.
-    pub stores: Vec<String>,
 }
 
 /// Answers a request below `/console`. What fails is a page, too.
@@ -70,12 +70,16 @@ pub async fn answer(
     let answered = if are_served(app) {
         route(app, parts, body, &segments, now).await
     } else {
-        let detail = "Pages need https. Set the public URL to an https address.";
+        let detail = "Pages need https. Set the public URL to an https address, behind a proxy that ends TLS or with \
+            CHANCERY_TLS_CERTIFICATE and CHANCERY_TLS_KEY.";
         Err(Problem::new(ProblemKind::Unavailable, detail))
     };
     let response = match answered {
         Ok(response) => response,
-        Err(problem) => message(parts, words, &problem)?,
+        Err(problem) => {
+            let told = Failure::of(parts, words, &problem);
+            told.answered(&problem, &plain(parts, words, None, told.heading, &told.content))?
+        }
     };
     compress(app, &parts.headers, response).await
 }
@@ -120,19 +124,30 @@ async fn route(
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
     let kept = cookies.find(STORE).map(|kept| percent_decode_str(&kept).decode_utf8_lossy().into_owned());
-    let chosen = named.clone().or_else(|| kept.clone()).unwrap_or_else(|| FIRST_STORE.to_owned());
+    let store = match (&named, &kept) {
+        (Some(name), _) => AskedStore::Named(name),
+        (None, kept) => AskedStore::Kept(kept.as_deref().unwrap_or(FIRST_STORE)),
+    };
     let is_prefetch = parts.headers.contains_key("sec-purpose");
+    let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
     let visitor = match cookies.find(session::SESSION) {
-        Some(cookie) => app.visitor(&cookie, (Some(&chosen), !is_prefetch), now).await?,
-        None => None,
+        Some(cookie) => app.visitor(&cookie, (store, !is_prefetch), now).await,
+        None => Ok(None),
+    };
+    let visitor = match visitor {
+        Err(problem) if is_post && is_ours && seconds_to_wait(&problem).is_some() => {
+            let form = read_post(app, parts, body, SMALL).await?;
+            let told = Failure::of(parts, words, &problem);
+            return proof::keep(app, parts, cookies, (words, None, &form), told.of_form(words));
+        }
+        visitor => visitor?,
     };
     let Some(visitor) = visitor else {
         // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
         let asks = parts.headers.get("sec-fetch-dest");
-        let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
         if is_post && is_ours && segments != ["signout"] {
             let form = read_post(app, parts, body, SMALL).await?;
-            return proof::keep(app, parts, cookies, (words, &form));
+            return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
         }
         if is_post || is_prefetch || asks.is_some_and(|asks| asks != "document") {
             let detail = "The session has ended. Sign in again: nothing was changed.";
@@ -145,7 +160,7 @@ async fn route(
     let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
         let shown = one(&form, "csrf").unwrap_or_default();
-        let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
+        let is_ours = is_ours
             && (forgery::is_ours(&app.context.master, &visitor.digest, shown)
                 || proof::is_kept(app, &cookies, &form));
         if !is_ours {
@@ -159,24 +174,35 @@ async fn route(
     let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
     let words = preferred.map_or(words, |language| Words::of([language.as_str()]));
     let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
-    let mut visit = Visit { app, parts, visitor, words, query, form, now, store, stores: Vec::new() };
+    let visit = Visit { app, parts, visitor, words, query, form, now, store };
     if visit.visitor.has_no_role() {
         return visit.message(403, words.page("no_role_title"), words.page("no_role_text"));
     }
-    visit.stores = pages::navigation::stores(&visit).await?;
     let answered = dispatch(&visit, segments).await;
     let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
     if is_unproven && is_post {
-        return proof::keep(app, parts, cookies, (words, &visit.form));
+        let kept = (words, Some(&visit.visitor.preference), &visit.form);
+        return proof::keep(app, parts, cookies, kept, proof::asked(words));
     }
     if is_unproven && !is_prefetch {
         let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
         return Ok(session::begin(app, cookies, (back, true), now));
     }
-    let mut response = answered?;
-    if named.is_some() && visit.store.is_some() && kept.as_deref() != Some(&chosen) {
+    let mut response = match answered {
+        Err(problem) if !is_unproven => {
+            let told = Failure::of(parts, words, &problem);
+            let size: usize = visit.form.iter().map(|(name, value)| name.len() + value.len()).sum();
+            if is_post && seconds_to_wait(&problem).is_some() && size <= SMALL {
+                let kept = (words, Some(&visit.visitor.preference), &visit.form);
+                return proof::keep(app, parts, cookies, kept, told.of_form(words));
+            }
+            told.answered(&problem, &visit.plain(told.heading, &told.content))?
+        }
+        answered => answered?,
+    };
+    if let Some(name) = named.filter(|name| visit.store.is_some() && kept.as_ref() != Some(name)) {
         let mut cookies = cookies;
-        cookies.set(STORE, &encoded(&chosen), None);
+        cookies.set(STORE, &encoded(&name), None);
         cookies.write(&mut response);
     }
     Ok(response)
@@ -197,45 +223,81 @@ pub fn nothing_here() -> Problem {
 }
 
 /// What a page says where something failed, with the trace id that the log has, too.
-fn message(parts: &Parts, words: &'static Words, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
-    let status = problem.status();
-    if status == 500 {
-        let cause = problem.cause.as_ref().map(ToString::to_string);
-        tracing::error!(path = parts.uri.path(), cause, detail = problem.detail, "a page failed");
-    }
-    let heading = match status {
-        401 => words.page("signed_out"),
-        403 => words.page("forbidden"),
-        404 => words.page("not_found"),
-        409 => words.page("conflict"),
-        429 => words.page("too_many"),
-        503 => words.page("unavailable"),
-        _ => words.page("failed"),
-    };
-    let facts: Vec<Value> = problem.errors.as_slice().iter().map(|error| json!(error.detail)).collect();
-    let trace = chancery_web::trace::TraceId::of(parts).to_string();
-    let context = plain(
-        parts,
-        words,
-        heading,
-        &json!({
-            "heading": heading, "text": problem.detail, "facts": facts, "trace": trace,
-            "link": { "href": "/console", "label": words.page("to_overview") },
-        }),
-    );
-    let mut response = page(status, "message.html", &context)?;
-    for (name, value) in &problem.headers {
-        if let Ok(value) = http::HeaderValue::try_from(value) {
-            response.headers_mut().insert(*name, value);
-        }
-    }
-    Ok(response)
+struct Failure {
+    status: u16,
+    heading: &'static str,
+    content: Value,
 }
 
-/// The context of a page for who is not signed in.
-pub fn plain(parts: &Parts, words: &'static Words, title: &str, page: &Value) -> Value {
+impl Failure {
+    fn of(parts: &Parts, words: &'static Words, problem: &Problem) -> Self {
+        let status = problem.status();
+        if status == 500 {
+            let cause = problem.cause.as_ref().map(ToString::to_string);
+            tracing::error!(path = parts.uri.path(), cause, detail = problem.detail, "a page failed");
+        }
+        let heading = match status {
+            401 => words.page("signed_out"),
+            403 => words.page("forbidden"),
+            404 => words.page("not_found"),
+            409 => words.page("conflict"),
+            429 => words.page("too_many"),
+            503 => words.page("unavailable"),
+            _ => words.page("failed"),
+        };
+        let facts = problem.errors.as_slice().iter().map(|error| words.refusal(&error.detail));
+        let facts: Vec<_> = facts.collect();
+        let wait = seconds_to_wait(problem);
+        let wait = wait.map(|seconds| json!({ "seconds": seconds, "again": parts.method != Method::POST }));
+        let content = json!({
+            "heading": heading, "text": words.refusal(&problem.detail), "facts": facts,
+            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait,
+            "link": { "href": "/console", "label": words.page("to_overview") },
+        });
+        Self { status, heading, content }
+    }
+
+    /// The same where a form only has to wait: it is kept in the page, and sent by who wants it sent.
+    fn of_form(self, words: &Words) -> (u16, Value) {
+        let mut content = self.content;
+        if let Some(members) = content.as_object_mut() {
+            members.insert("hint".to_owned(), json!(words.page("wait_hint")));
+            members.insert("link".to_owned(), Value::Null);
+        }
+        (self.status, content)
+    }
+
+    /// The page, with the headers of the problem.
+    fn answered(&self, problem: &Problem, context: &Value) -> Result<Response<AnswerBody>, Problem> {
+        let mut response = page(self.status, "message.html", context)?;
+        for (name, value) in &problem.headers {
+            if let Ok(value) = http::HeaderValue::try_from(value) {
+                response.headers_mut().insert(*name, value);
+            }
+        }
+        Ok(response)
+    }
+}
+
+/// After how many seconds the same can be asked again, where that is told.
+fn seconds_to_wait(problem: &Problem) -> Option<u64> {
+    let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
+    told.filter(|_| matches!(problem.status(), 429 | 503)).and_then(|(_, value)| value.parse().ok())
+}
+
+/// The context of a page without a way to other pages, as the person wants it to look, where that is known.
+pub fn plain(
+    parts: &Parts,
+    words: &'static Words,
+    preference: Option<&ConsolePreference>,
+    title: &str,
+    page: &Value,
+) -> Value {
+    let of = |told: fn(&ConsolePreference) -> &String| preference.map_or("", |preference| told(preference));
     json!({
-        "lang": words.tag, "theme": "", "density": "", "zone": "", "single_keys": "", "t": words.page, "assets": *assets::ADDRESSES,
+        "lang": words.tag, "theme": of(|kept| &kept.theme), "density": of(|kept| &kept.density),
+        "zone": of(|kept| &kept.zone), "single_keys": of(|kept| &kept.single_keys),
+        "t": words.page, "assets": *assets::ADDRESSES,
         "title": title, "path": parts.uri.path(), "csrf": "", "note": null, "page": page,
     })
 }
@@ -288,6 +350,11 @@ impl Visit<'_> {
         one(&self.query, name)
     }
 
+    /// The context of a page without a way to other pages.
+    pub fn plain(&self, title: &str, content: &Value) -> Value {
+        plain(self.parts, self.words, Some(&self.visitor.preference), title, content)
+    }
+
     /// Answers with a page.
     ///
     /// # Errors
@@ -299,11 +366,8 @@ impl Visit<'_> {
         title: &str,
         content: &Value,
     ) -> Result<Response<AnswerBody>, Problem> {
-        let preference = &self.visitor.preference;
-        let mut filled = plain(self.parts, self.words, title, content);
+        let mut filled = self.plain(title, content);
         let told = json!({
-            "theme": preference.theme, "density": preference.density,
-            "zone": preference.zone, "single_keys": preference.single_keys,
             "csrf": forgery::token(&self.app.context.master, &self.visitor.digest),
             "me": self.me(), "nav": pages::navigation::of(self), "note": self.note(),
         });

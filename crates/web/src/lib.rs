@@ -60,4 +60,4 @@ pub use provision::{Authority, Provision};
 pub use system::SystemRoute;
 pub use tls::{Tls, TlsFiles};
 pub use together::Together;
-pub use visitor::Visitor;
+pub use visitor::{AskedStore, Visitor};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{AccessDenied, Caller, RightsLookup, SecurityContext, StoreContext, decide, in_session};
+use chancery_auth::{
+    AccessDenied, Caller, RightsLookup, SecurityContext, StoreContext, decide, in_session,
+    load_store_context, opens, store_names,
+};
 use chancery_record::Timestamp;
 use chancery_resource::{Op, Permit, Problem, ProblemKind};
 use chancery_signin::{
@@ -15,6 +18,18 @@ use crate::{
     app::App,
     authority::{Authorization, refuse},
 };
+
+/// The most user stores of which the names are read.
+const MOST_STORES: usize = 50;
+
+/// The user store that a person looks at.
+#[derive(Clone, Copy)]
+pub enum AskedStore<'a> {
+    /// The path names it.
+    Named(&'a str),
+    /// It was looked at last, or is the one that is looked at first.
+    Kept(&'a str),
+}
 
 /// A person who administers by pages.
 #[derive(Clone)]
@@ -29,8 +44,10 @@ pub struct Visitor {
     pub name: String,
     /// The login name.
     pub login: String,
-    /// The user store that the path names, if there is such a store.
+    /// The user store that is looked at, if there is such a store.
     pub store: Option<Arc<StoreContext>>,
+    /// The names of the user stores in which the person may do something, and whether there are more.
+    pub stores: (Vec<String>, bool),
     /// How the person wants pages to look.
     pub preference: ConsolePreference,
 }
@@ -129,18 +146,21 @@ fn caller_of(
 }
 
 impl App {
-    /// Who shows this cookie, if that is a session that lasts. `store` is the user store that the path names.
+    /// Who shows this cookie, if that is a session that lasts. The person looks at the user store that the path names,
+    /// else at the one that was looked at last if it is still open to the person, else at the first that is.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn visitor(
         &self,
         cookie: &str,
-        (store, is_used): (Option<&str>, bool),
+        (store, is_used): (AskedStore<'_>, bool),
         now: Timestamp,
     ) -> Result<Option<Visitor>, Problem> {
         let digest = console_digest(&self.context.master, cookie);
-        let lookup = RightsLookup::new(&self.store, &self.token_service, None, store, now).await?;
+        let (AskedStore::Named(name) | AskedStore::Kept(name)) = store;
+        let is_named = matches!(store, AskedStore::Named(_));
+        let lookup = RightsLookup::new(&self.store, &self.token_service, None, Some(name), now).await?;
         let (idle, admin_acr) = (self.console_lifetimes.idle, self.sign_in.admin_acr);
         let key = digest.clone();
         let urgent = self.store.with(Class::Urgent);
@@ -149,7 +169,14 @@ impl App {
             let Some(caller) = caller_of(tx, &session, admin_acr, now)? else { return Ok(None) };
             let preference = console_preference(tx, session.person)?;
             let (name, login) = console_names(tx, &session)?;
-            let store = lookup.look_up(tx)?.store;
+            let mut names = store_names(tx, &caller, MOST_STORES + 1)?;
+            let are_more = names.len() > MOST_STORES;
+            names.truncate(MOST_STORES);
+            let mut store = lookup.look_up(tx)?.store;
+            if !is_named && !store.as_ref().is_some_and(|store| opens(&caller, store)) {
+                let first = names.first().map(|name| load_store_context(tx, name)).transpose()?.flatten();
+                store = first.map(Arc::new);
+            }
             Ok::<_, Problem>(Some(Visitor {
                 session,
                 digest: key.clone(),
@@ -157,6 +184,7 @@ impl App {
                 name,
                 login,
                 store,
+                stores: (names, are_more),
                 preference,
             }))
         });

@@ -4,7 +4,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{BASE, Browser, PASSWORD, administrator, assign, person, post, sign_in};
-use crate::id;
+use crate::{id, management::type_id};
 
 on_both_engines! {
     /// The address that was asked for is where the sign-in leads; there is no token in it.
@@ -102,6 +102,27 @@ on_both_engines! {
         assert!(page.status == 403 && page.html.contains("You have no role here"), "{}", page.html);
     }
 
+    /// Who administers one user store looks at that one, wherever the person begins, and is offered no other.
+    async fn the_store_that_is_open_is_looked_at(world: World) {
+        let kind = type_id(&world, "UserStore").await;
+        let staff = world.make("IdpInstance", json!({ "name": "staff", "idpTypeId": kind })).await;
+        let grace = person(&world, "grace").await;
+        assign(&world, &grace, "UserStoreAdmin", json!({ "applyToIdpInstanceId": staff["id"] })).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "grace").await;
+        assert!(page.html.contains("href=\"/console/store/staff/User\""), "{}", page.html);
+        assert!(!page.html.contains("/console/store/default/"), "{}", page.html);
+        browser.open("/console/store/staff/User").await.answer.expect(200);
+        browser.open("/console/store/default/User").await.answer.expect(404);
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console/store/staff/User").await;
+        assert!(page.html.contains("href=\"/console/store/default/User\""), "{}", page.html);
+        // what was looked at last is looked at again
+        assert!(browser.open("/console").await.html.contains("href=\"/console/store/staff/User\""));
+        world.admin.delete(&format!("{BASE}/IdpInstance/{}", id(&staff))).await;
+        assert!(browser.open("/console").await.html.contains("href=\"/console/store/default/User\""));
+    }
+
     /// Nothing of a page is kept by anybody, framed, or run that is not this server's.
     async fn pages_keep_others_out(world: World) {
         let mut browser = administrator(&world).await;
@@ -132,6 +153,10 @@ on_both_engines! {
         let long = "x".repeat(300);
         let refused = post(&world, &mut browser, &form, "/console/Customer/new", &[("key", &form.field("key")), ("name", &long)]).await;
         assert!(refused.status == 400 && refused.html.contains("Name fasst höchstens 256 Zeichen, nicht 300"), "{}", refused.html);
+        // what fails is told in it, too, and looks as other pages do
+        let nowhere = browser.open("/console/nowhere").await;
+        assert!(nowhere.html.contains("<html lang=\"de\" data-theme=\"dark\""), "{}", nowhere.html);
+        assert!(nowhere.html.contains("Diese Seite gibt es in der Konsole nicht."), "{}", nowhere.html);
         let away = [("theme", ""), ("lang", "en"), ("density", ""), ("back", "//evil.example")];
         let next = post(&world, &mut browser, &next, "/console/me", &away).await;
         assert!(next.left.is_none() && next.address.ends_with("/console"), "{}", next.address);

@@ -65,7 +65,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let empty = if results.is_empty() { visit.words.page("nothing_found") } else { "" };
     let found = json!({ "value": text, "results": results, "empty": empty });
     if visit.parameter("part") == Some("1") {
-        let context = crate::visit::plain(visit.parts, visit.words, "", &found);
+        let context = visit.plain("", &found);
         let html = fill("find-results.html", &context);
         let html = html.map_err(|error| chancery_store::Error::Internal(error.to_string()))?;
         return Ok(guarded(200, html));

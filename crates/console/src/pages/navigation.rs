@@ -1,14 +1,12 @@
 //! The navigation: what the person's roles let be listed, and nothing else.
 
-use chancery_resource::{Permit, Problem};
-use chancery_web::Input;
+use chancery_resource::Permit;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::configuration;
 use crate::{
     directory::{self, Resource, encoded},
-    fields::plain,
     visit::Visit,
 };
 
@@ -71,6 +69,16 @@ const OF_STORE: [(&str, &str, &str, &str); 2] = [
     ("people", "ListRecoveryTransactions", "recovery", "rotate-ccw"),
 ];
 
+/// The letter that leads to a resource after G.
+fn key(name: &str) -> Option<char> {
+    match name {
+        "User" => Some('u'),
+        "ClientApp" => Some('a'),
+        "CustomAuditTrail" => Some('t'),
+        _ => None,
+    }
+}
+
 /// The icon of a resource.
 pub fn icon(name: &str) -> &'static str {
     let all = GROUPS.iter().flat_map(|(_, places)| places.iter());
@@ -111,6 +119,8 @@ pub struct Place {
     pub icon: &'static str,
     /// Whether it is where the person is.
     pub is_current: bool,
+    /// The letter that leads there after G.
+    pub key: Option<char>,
 }
 
 /// The places of the navigation, by groups: what the person may list.
@@ -128,7 +138,7 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             let href = visit.address(resource);
             let is_current = path == href || path.starts_with(&format!("{href}/"));
             let label = trail_label(visit, resource);
-            items.push(Place { label, href, icon, is_current });
+            items.push(Place { label, href, icon, is_current, key: key(name) });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {
             let (Some(store), Some(_)) = (&visit.store, visit.may(directory::operation(operation))) else {
@@ -136,16 +146,22 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             };
             let href = format!("/console/store/{}/{name}", encoded(store));
             let is_current = path == href || path.starts_with(&format!("{href}/"));
-            items.push(Place { label: visit.words.page(name).to_owned(), href, icon, is_current });
+            items.push(Place { label: visit.words.page(name).to_owned(), href, icon, is_current, key: None });
         }
         if group == "system" && visit.visitor.has(Permit::SystemAdmin) {
             let (label, href) = (visit.words.page("health").to_owned(), "/console/health".to_owned());
-            items.push(Place { label, is_current: path == href, href, icon: "heart-pulse" });
+            items.push(Place { label, is_current: path == href, href, icon: "heart-pulse", key: None });
         }
         if group == "system" && configuration::is_offered(visit) {
             let (label, href) =
                 (visit.words.page("configuration").to_owned(), configuration::HERE.to_owned());
-            items.push(Place { label, is_current: path == href, href, icon: "git-compare-arrows" });
+            items.push(Place {
+                label,
+                is_current: path == href,
+                href,
+                icon: "git-compare-arrows",
+                key: None,
+            });
         }
         if !items.is_empty() {
             groups.push((group, items));
@@ -158,24 +174,6 @@ fn sees_people(visit: &Visit<'_>) -> bool {
     visit.may(directory::find("User", true).and_then(|people| people.list)).is_some()
 }
 
-/// The most user stores that are offered.
-const MOST_STORES: &str = "50";
-
-/// The names of the user stores that the person sees.
-///
-/// # Errors
-/// The operation's own.
-pub async fn stores(visit: &Visit<'_>) -> Result<Vec<String>, Problem> {
-    let instances = directory::find("IdpInstance", false);
-    let Some(op) = instances.and_then(|instances| visit.may(instances.list)) else { return Ok(Vec::new()) };
-    let mut input = Input::of(op, Vec::new());
-    let query = [("filter", "idpFactoryType eq \"UserStore\""), ("count", MOST_STORES)];
-    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let rows = visit.perform(input).await?.json();
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(rows.iter().map(|row| plain(row.get("name").unwrap_or(&Value::Null))).collect())
-}
-
 /// The stores that can be changed to: the same page there, or the users where it is a page of one row.
 fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
     let segments: Vec<&str> = visit.path().split('/').collect();
@@ -183,7 +181,7 @@ fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
         ["", "console", "store", _, resource, ..] => *resource,
         _ => "User",
     };
-    let all = visit.stores.iter().map(|name| {
+    let all = visit.visitor.stores.0.iter().map(|name| {
         let href = format!("/console/store/{}/{place}", encoded(name));
         json!({ "name": name, "href": href, "is_current": name == current })
     });
@@ -196,6 +194,13 @@ pub fn of(visit: &Visit<'_>) -> Value {
         .into_iter()
         .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
         .collect();
-    let store = visit.store.as_ref().map(|name| json!({ "name": name, "choices": choices(visit, name) }));
+    let instances = directory::find("IdpInstance", false).filter(|_| visit.visitor.stores.1);
+    let more = instances
+        .filter(|instances| visit.may(instances.list).is_some())
+        .map(|instances| visit.address(instances));
+    let store = visit
+        .store
+        .as_ref()
+        .map(|name| json!({ "name": name, "choices": choices(visit, name), "more": more }));
     json!({ "home": "/console", "is_home": visit.path() == "/console", "store": store, "groups": groups })
 }

@@ -82,7 +82,7 @@ fn failed(visit: &Visit<'_>, draft: &Draft, failure: &Value) -> Result<Response<
 fn told(visit: &Visit<'_>, content: &Value) -> Result<Response<AnswerBody>, Problem> {
     let title = visit.words.page("editor_failed");
     let preference = &visit.visitor.preference;
-    let mut filled = visit::plain(visit.parts, visit.words, title, content);
+    let mut filled = visit::plain(visit.parts, visit.words, None, title, content);
     if let Some(filled) = filled.as_object_mut() {
         filled.insert("theme".to_owned(), json!(preference.theme));
     }

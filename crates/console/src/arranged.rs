@@ -287,6 +287,11 @@ pub fn is_for_good(operation: &str) -> bool {
     operation == "EraseUser"
 }
 
+/// Whether an act on one is taken back by doing it again with what was there before.
+pub fn is_taken_back(operation: &str) -> bool {
+    operation == "SetUserState"
+}
+
 /// The member that the answer to a creation, or to an act on one, tells this once.
 pub fn told_once(resource: &Resource) -> Option<&'static str> {
     match resource.name {

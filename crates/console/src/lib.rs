@@ -5,6 +5,7 @@
 
 mod arranged;
 mod assets;
+mod call;
 mod csv;
 mod directory;
 mod dispatch;

@@ -81,6 +81,8 @@ pub struct FormPage {
     pub read_only_note: String,
     /// Whether something is made by it.
     pub is_new: bool,
+    /// The same as a call of the interface, where there is one.
+    pub api_call: String,
 }
 
 impl FormPage {

@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, Page, administrator, encode, hidden, post};
+use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
 use crate::id;
 
 /// The option of the store's identity provider instance with this name.
@@ -112,6 +112,14 @@ on_both_engines! {
         let back = undo(&world, &mut browser, saved).await;
         assert!(back.html.contains("<h1>Harbour"), "{}", back.html);
 
+        let act = format!("/console/store/default/User/{}/SetUserState", id(&user));
+        let page = browser.open(&act).await;
+        let off = post(&world, &mut browser, &page, &act, &[("isUserActive", "false"), ("isUserLocked", "")]).await;
+        assert!(off.html.contains("Inactive"), "{}", off.html);
+        let back = undo(&world, &mut browser, off).await;
+        assert_eq!(back.status, 200, "{}", back.html);
+        assert_eq!(world.admin.get(&own).await.is(200).json()["isUserActive"], json!(true));
+
         let path = format!("{path}/relation/memberUsers");
         let page = browser.open(&path).await;
         let added = post(&world, &mut browser, &page, &format!("{path}/add"), &[("id", id(&user))]).await;
@@ -125,6 +133,24 @@ on_both_engines! {
         world.admin.get(&own).await.expect(404);
         undo(&world, &mut browser, gone).await;
         world.admin.get(&own).await.expect(200);
+    }
+
+    /// What somebody else changed meanwhile is in nobody's way where the form does not show it.
+    async fn what_a_form_does_not_show_is_in_nobodys_way(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let own = world.path(&format!("/User/{}", id(&user)));
+        let path = format!("/console/store/default/User/{}", id(&user));
+        let page = browser.open(&path).await;
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let now = world.admin.get(&own).await.is(200).json();
+        assert_ne!(now["concurrencyToken"], json!(token));
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("firstName", "Grace")];
+        let saved = post(&world, &mut browser, &page, &path, &fields).await;
+        assert!(saved.status == 200 && saved.html.contains("Saved"), "{}", saved.html);
+        assert_eq!(world.admin.get(&own).await.is(200).json()["firstName"], json!("Grace"));
     }
 
     /// Nobody's link offers to take back what was not done.

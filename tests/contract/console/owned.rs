@@ -27,7 +27,11 @@ on_both_engines! {
             let saved = post(&world, &mut browser, &page, &one, &fields).await;
             assert!(saved.status == 200 && saved.html.contains("4712") && saved.html.contains("Saved"), "{}", saved.html);
             let late = post(&world, &mut browser, &page, &one, &[("base", &base), ("concurrencyToken", &token), ("value", "4713")]).await;
-            assert!(late.status == 409 && late.html.contains("4713"), "{}", late.html);
+            assert!(late.status == 409 && late.html.contains("4713") && late.html.contains("4712"), "{}", late.html);
+            let (base, token, merge) = (hidden(&late, "base"), hidden(&late, "concurrencyToken"), hidden(&late, "merge"));
+            let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("merge", &merge), ("value", "now")];
+            let kept = post(&world, &mut browser, &late, &one, &fields).await;
+            assert!(kept.html.contains("4712") && kept.html.contains("Nothing was changed"), "{}", kept.html);
             let gone = post(&world, &mut browser, &saved, &format!("{path}/remove"), &[("selected", "cost/centre")]).await;
             assert!(gone.status == 200 && !gone.html.contains("4712"), "{}", gone.html);
         }

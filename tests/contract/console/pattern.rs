@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
+use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post, unescaped};
 use crate::{
     id,
     management::instance::{make, set_option},
@@ -86,14 +86,26 @@ on_both_engines! {
         let review = save(&world, &mut browser, &path, &page, &[("name", "Quay"), ("review", "true")]).await;
         assert!(review.html.contains("Harbour") && review.html.contains("Quay") && review.html.contains("curl"), "{}", review.html);
         assert!(browser.open(&path).await.html.contains("<h1>Harbour"), "a review changes nothing");
+        let told = unescaped(&review.html);
+        let told = told.split_once("-d '").unwrap().1.split_once("' ").unwrap().0;
+        let call: Value = serde_json::from_str(told).unwrap();
+        let dry = format!("{BASE}/Tenant/{}?dryRun=true", path.rsplit('/').next().unwrap());
+        assert!(review.html.contains(&dry), "{}", review.html);
+        world.admin.patch(&dry, call).await.expect(202);
+        // a second click finds what the first has done
         let saved = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
         assert!(saved.status == 200 && saved.html.contains("<h1>Quay") && saved.html.contains("Saved"), "{}", saved.html);
+        let twice = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
+        assert!(twice.status == 200 && twice.html.contains("Saved"), "{}", twice.html);
         let page = browser.open(&path).await;
         let unchanged = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
         assert!(unchanged.html.contains("Nothing was changed"), "{}", unchanged.html);
         let ask = browser.open(&format!("{path}/delete")).await;
         assert_eq!(ask.status, 200, "{}", ask.html);
-        let gone = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[]).await;
+        // nobody brings a tenant back: its name is typed
+        let wrong = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[("typed", "Harbour")]).await;
+        assert!(wrong.status == 400 && wrong.html.contains("This is not the name"), "{}", wrong.html);
+        let gone = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[("typed", "Quay")]).await;
         assert!(gone.html.contains("Deleted") && !gone.html.contains("Quay"), "{}", gone.html);
         let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1")).await.is(200).json();
         assert_eq!((&trail[0]["area"], &trail[0]["action"]), (&json!("Tenant"), &json!("Deleted")));
@@ -177,6 +189,8 @@ on_both_engines! {
         assert!(saved.html.contains("<h1>Theirs"), "{}", saved.html);
         let now = world.admin.get(&format!("{BASE}/Tenant/{}", id(&tenant))).await.is(200).json();
         assert_eq!((&now["name"], &now["description"]), (&json!("Theirs"), &json!("Mine")));
+        // who changed it, and when, is told
+        assert!(merge.html.contains("Changed by") && merge.html.contains("<time datetime="), "{}", merge.html);
     }
 
     /// A form is judged before it is sent, and the next one is at hand.
@@ -270,7 +284,8 @@ on_both_engines! {
         let out = post(&world, &mut browser, &page, &format!("{other}/remove"), &[("selected", id(&user))]).await;
         assert!(out.status == 200 && !out.html.contains(&format!("/User/{}", id(&user))), "{}", out.html);
         let wrong = post(&world, &mut browser, &out, &format!("{other}/add"), &[("id", "nobody")]).await;
-        assert_eq!(wrong.status, 400, "{}", wrong.html);
+        assert!(wrong.status == 400 && wrong.html.contains("class=\"problems\""), "{}", wrong.html);
+        assert!(wrong.html.contains("value=\"nobody\""), "what was typed stays: {}", wrong.html);
     }
 
     /// What hangs on it is said before anybody is asked.

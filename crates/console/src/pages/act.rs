@@ -4,7 +4,7 @@ use chancery_record::Field;
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     form::{errors, fresh_key, is_of_form, plain_fields},
@@ -15,10 +15,12 @@ use super::{
 };
 use crate::{
     arranged,
+    call::call,
     directory::{Resource, encoded},
-    fields::filled,
+    fields::{filled, plain},
     parts::FormPage,
     proof::is_wanted,
+    undo::Undo,
     visit::{Visit, done, one},
 };
 
@@ -77,7 +79,7 @@ fn all_page(
         visit.fresh()?;
     }
     let back = json!({ "href": visit.address(resource), "label": visit.words.resources(resource.name) });
-    form_page(visit, op, (back, plain_fields(visit, &fields(op), values, problem)), problem)
+    form_page(visit, (op, &[]), (back, plain_fields(visit, &fields(op), values, problem)), problem)
 }
 
 /// Runs an operation about all rows, however long it takes.
@@ -166,6 +168,7 @@ async fn confirm(
         "errors": errors(visit, problem), "facts": [], "asks": { "label": words.page("type_name"), "expected": title },
         "action": format!("{here}/{}", op.name), "hidden": [{ "name": "key", "value": fresh_key() }],
         "confirm": { "label": label, "is_dangerous": true }, "cancel": { "href": here, "label": words.page("cancel") },
+        "api_call": example(visit, op, &[key]),
     });
     visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
 }
@@ -179,16 +182,16 @@ fn shown(
 ) -> Result<Response<AnswerBody>, Problem> {
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let back = json!({ "href": here, "label": visit.words.page("back") });
-    form_page(visit, op, (back, plain_fields(visit, &fields(op), values, problem)), problem)
+    form_page(visit, (op, &[key]), (back, plain_fields(visit, &fields(op), values, problem)), problem)
 }
 
-/// The page of an operation: what it does, and its form.
+/// The page of an operation on what these keys name: what it does, and its form.
 ///
 /// # Errors
 /// As [`Visit::page`].
 pub fn form_page(
     visit: &Visit<'_>,
-    op: &Op,
+    (op, keys): (&'static Op, &[&str]),
     (back, fields): (Value, Vec<Value>),
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
@@ -204,9 +207,18 @@ pub fn form_page(
         sections: vec![section],
         hidden: vec![json!({ "name": "key", "value": fresh_key() })],
         bar: Some(json!({ "save": heading, "cancel": cancel, "review": false })),
+        api_call: example(visit, op, keys),
         ..FormPage::default()
     };
     page.show(visit, problem.map_or(200, Problem::status))
+}
+
+/// An operation as a call, with null where a value stands.
+fn example(visit: &Visit<'_>, op: &'static Op, keys: &[&str]) -> String {
+    let mut input = Input::of(op, keys.iter().map(|key| (*key).to_owned()).collect());
+    let members = fields(op).into_iter().map(|field| (field.wire().to_owned(), Value::Null));
+    input.body = op.takes_body().then(|| Value::Object(members.collect()));
+    call(visit, &input)
 }
 
 /// Runs an operation.
@@ -227,6 +239,7 @@ pub async fn run(
         }
     }
     let body = filled(fields(op).into_iter(), &visit.form);
+    let undo = way_back(visit, resource, (key, op), &body).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
@@ -239,9 +252,10 @@ pub async fn run(
                 let link = json!({ "href": here, "label": visit.words.page("back") });
                 return secret_page(visit, &secret, &link);
             }
-            match answered(op, &answer) {
-                Some(facts) => told(visit, op, (&here, facts)),
-                None => Ok(done(&here, "done")),
+            match (answered(op, &answer), undo) {
+                (Some(facts), _) => told(visit, op, (&here, facts)),
+                (None, Some(undo)) => Ok(visit.done(&here, "done", &undo)),
+                (None, None) => Ok(done(&here, "done")),
             }
         }
         Err(problem) if is_of_form(&problem) => {
@@ -249,6 +263,23 @@ pub async fn run(
         }
         Err(problem) => Err(problem),
     }
+}
+
+/// The same operation with what is there now, where that takes back what it does.
+async fn way_back(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, op): (&str, &Op),
+    body: &Map<String, Value>,
+) -> Result<Option<Undo>, Problem> {
+    if !arranged::is_taken_back(op.name) {
+        return Ok(None);
+    }
+    let row = read(visit, resource, key).await?;
+    let were =
+        body.iter().filter(|(_, value)| !value.is_null()).map(|(wire, _)| (wire.clone(), plain(&row[wire])));
+    let action = format!("{}/{}/{}", visit.address(resource), encoded(key), op.name);
+    Ok(Some(Undo::of(visit, action, were.collect())))
 }
 
 /// The secret that an operation made: its answer tells it this once, or it is in an option of the row.

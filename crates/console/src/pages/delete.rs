@@ -1,23 +1,25 @@
 //! Deleting one, after it was asked.
 
-use chancery_record::Field;
-use chancery_resource::{Op, Problem};
+use chancery_record::{Field, format_timestamp};
+use chancery_resource::{Deletion, Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
+    form::errors,
     item::read,
     list::{key_of, title_of},
-    navigation::icon,
+    navigation::{icon, position},
 };
 use crate::{
+    call::call,
     directory::{self, Resource, encoded},
-    fields::cell,
+    fields::{cell, readable},
     parts::{Card, Line},
     proof::is_wanted,
     undo::Undo,
-    visit::{Visit, done},
+    visit::{Visit, done, one},
 };
 
 /// Asks whether one is to be deleted, after the interface has judged it.
@@ -29,27 +31,60 @@ pub async fn ask(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
+    question(visit, resource, key, None).await
+}
+
+/// The same, with what was wrong with the answer.
+async fn question(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.delete)?;
-    if is_wanted(op) {
+    let is_for_good = is_for_good(visit, resource);
+    if is_wanted(op) || is_for_good {
         visit.fresh()?;
     }
     let row = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.dry_run = true;
+    let api_call = call(visit, &input);
     let judged = visit.perform(input).await;
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let heading = format!("{}: {}", words.page("delete"), title_of(resource, &row));
+    let title = title_of(resource, &row);
+    let heading = format!("{}: {title}", words.page("delete"));
     if let Err(problem) = judged {
         return held(visit, resource, (key, &heading), &problem).await;
     }
-    let content = json!({
-        "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("delete_text"),
-        "facts": [], "asks": null, "errors": [], "action": format!("{here}/delete"), "hidden": [],
-        "confirm": { "label": words.page("delete"), "is_dangerous": true },
-        "cancel": { "href": here, "label": words.page("cancel") },
+    let text = if keeping(visit, resource).is_some() { "delete_kept_text" } else { "delete_text" };
+    let until = keeping(visit, resource).map(|span| {
+        let mut until = Vec::new();
+        format_timestamp(visit.now.plus(span), &mut until);
+        format!("{} {}", words.page("restorable_until"), readable(&String::from_utf8_lossy(&until)))
     });
-    visit.page(200, "confirm.html", &heading, &content)
+    let facts: Vec<String> = until.into_iter().collect();
+    let asks = is_for_good.then(|| json!({ "label": words.page("type_name"), "expected": title }));
+    let content = json!({
+        "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page(text),
+        "facts": facts, "asks": asks, "errors": errors(visit, problem), "action": format!("{here}/delete"), "hidden": [],
+        "confirm": { "label": words.page("delete"), "is_dangerous": true },
+        "cancel": { "href": here, "label": words.page("cancel") }, "api_call": api_call,
+    });
+    visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
+}
+
+/// How long what is deleted waits in a quarantine, in ms; `None` where it is gone at once.
+fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
+    let Deletion::Quarantine { option, .. } = resource.shape.deletes.deletion else { return None };
+    let options = &visit.visitor.store.as_ref()?.scope.options;
+    options.flag(option).then(|| options.span("UserDeletionQuarantineDuration"))
+}
+
+/// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.
+fn is_for_good(visit: &Visit<'_>, resource: &Resource) -> bool {
+    position(resource.name) != usize::MAX && keeping(visit, resource).is_none()
 }
 
 /// The most rows that are named of each resource that is in the way.
@@ -124,6 +159,14 @@ pub async fn run(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.delete)?;
+    if is_for_good(visit, resource) {
+        visit.fresh()?;
+        let title = title_of(resource, &read(visit, resource, key).await?);
+        if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
+            let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
+            return question(visit, resource, key, Some(&problem)).await;
+        }
+    }
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
     let Some(back) = restoring(visit, resource, key).await else { return Ok(done(&address, "deleted")) };

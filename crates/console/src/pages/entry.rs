@@ -1,6 +1,6 @@
 //! One entry of an audit trail: who, what and when, the difference, and what a browser needs to prove it.
 
-use chancery_resource::{Problem, ProblemKind};
+use chancery_resource::{Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::{
     navigation::{icon, trail_label},
 };
 use crate::{
+    call::call,
     directory::{Resource, encoded},
     fields::plain,
     render::data,
@@ -49,7 +50,7 @@ pub async fn show(
         "original": entry["originalContent"], "current": entry["currentContent"], "is_erased": is_erased(entry),
         "facts": facts(visit, entry), "item": item(visit, resource, &key, action),
         "proof": { "href": format!("{here}/proof"), "checks": checks(visit) },
-        "version": editor::version(visit, entry), "offline": offline(visit, trail), "api_call": call(visit, trail, id),
+        "version": editor::version(visit, entry), "offline": offline(visit, trail), "api_call": calls(visit, trail, id),
     });
     visit.page(200, "entry.html", &heading, &content)
 }
@@ -64,8 +65,7 @@ pub async fn proof(
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let entry = &read(visit, trail, id).await?;
-    let op = trail.others.iter().copied().find(|op| op.name == "GetAuditTrailInclusionProof");
-    let op = visit.need(op)?;
+    let op = visit.need(proving(trail))?;
     let place = match visit.perform(Input::of(op, vec![id.to_owned()])).await {
         Ok(output) => output.json(),
         Err(problem) if problem.kind == ProblemKind::NotFound => Value::Null,
@@ -126,14 +126,13 @@ fn offline(visit: &Visit<'_>, trail: &Resource) -> String {
 }
 
 /// The same by the interface: the entry, and its place in the tree.
-fn call(visit: &Visit<'_>, trail: &Resource, id: &str) -> String {
-    let base = match visit.store.as_deref().filter(|_| trail.is_of_store) {
-        Some(store) => format!("/api/userstore/v2/{}/administration", encoded(store)),
-        None => "/api/management/v2".to_owned(),
-    };
-    let address = format!("{}{base}/{}/{}", visit.app.token_service.public_url, trail.name, encoded(id));
-    format!(
-        "curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{address}'\n\
-         curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{address}/inclusion-proof'"
-    )
+fn calls(visit: &Visit<'_>, trail: &Resource, id: &str) -> String {
+    let ops = [trail.read, proving(trail)];
+    let calls = ops.into_iter().flatten().map(|op| call(visit, &Input::of(op, vec![id.to_owned()])));
+    calls.collect::<Vec<_>>().join("\n")
+}
+
+/// The operation that tells where an entry is in the tree.
+fn proving(trail: &Resource) -> Option<&'static Op> {
+    trail.others.iter().copied().find(|op| op.name == "GetAuditTrailInclusionProof")
 }

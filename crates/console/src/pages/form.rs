@@ -30,9 +30,9 @@ pub fn named(mut sections: Vec<Value>, names: &Names) -> Vec<Value> {
 }
 
 /// The members of a row that its form can change, and the token that it was read with.
-pub fn hidden(resource: &Resource, row: &Value) -> Vec<Value> {
+pub fn hidden<'a>(fields: impl Iterator<Item = &'a Field>, row: &Value) -> Vec<Value> {
     // what is secret, or long, is not told twice: a form that leaves it empty changes nothing
-    let base: Map<String, Value> = changed_by_form(resource)
+    let base: Map<String, Value> = fields
         .filter(|field| !is_kept(field, row))
         .map(|field| (field.wire().to_owned(), at(row, field.wire()).clone()))
         .collect();

@@ -57,6 +57,33 @@ pub async fn of_all(visit: &Visit<'_>) -> Result<Option<Card>, Problem> {
     card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await
 }
 
+/// Who changed an item last, and when, for who may read its trail.
+///
+/// # Errors
+/// The operations' own.
+pub async fn last_change(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    row: &Value,
+) -> Result<Option<(String, String)>, Problem> {
+    let trail = directory::find(TRAIL, resource.is_of_store);
+    let Some((trail, op)) = trail.and_then(|trail| Some((trail, visit.may(trail.list)?))) else {
+        return Ok(None);
+    };
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!(
+        "primaryKey eq {} and area eq {}",
+        json!(audited_key(resource, row)),
+        json!(resource.shape.name)
+    );
+    let query = [("filter", filter.as_str()), ("count", "1"), ("sortOrder", "descending")];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let rows = visit.perform(input).await?.json();
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let names = names(visit, trail, rows).await?;
+    Ok(rows.first().map(|row| (actor(visit, row, &names), plain(&row["timestamp"]))))
+}
+
 async fn card(
     visit: &Visit<'_>,
     trail: &'static Resource,

@@ -13,7 +13,7 @@ use super::{
     list::title_of,
     navigation::{icon, label},
     reference, replacement,
-    review::{chosen, merge_page, review_page},
+    review::{Merged, chosen, is_there, is_untouched, merge_page, review_page},
 };
 use crate::{
     arranged,
@@ -82,8 +82,9 @@ pub async fn save(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.patch)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
+    let fields: Vec<&'static Field> = changed_by_form(resource).collect();
     let changed = match one(&visit.form, "merge") {
-        Some(yours) => chosen(resource, yours, &visit.form),
+        Some(yours) => chosen(&fields, yours, &visit.form),
         None => changes(changed_by_form(resource), &visit.form, &base),
     };
     let address = format!("{}/{}", visit.address(resource), encoded(key));
@@ -105,12 +106,25 @@ pub async fn save(
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(Value::Object(body));
     input.dry_run = is_review;
-    match visit.perform(input).await {
+    let mut done_now = visit.perform(input.clone()).await;
+    if is_stale(&done_now) {
+        let now = read(visit, resource, key).await?;
+        if is_there(&fields, &changed, &now) {
+            return Ok(done(&address, "saved"));
+        }
+        if is_untouched(&fields, &base, &now) {
+            // what somebody else changed is nothing that this form shows
+            renew(&mut input, &now);
+            done_now = visit.perform(input).await;
+        }
+    }
+    match done_now {
         Ok(_) if is_review => review_page(visit, resource, (key, &base), &changed),
         Ok(output) => Ok(saved(visit, resource, (&address, &base), (&changed, &output.json()))),
         Err(problem) if problem.kind == ProblemKind::ConcurrencyConflict => {
             let now = read(visit, resource, key).await?;
-            merge_page(visit, resource, (key, &base, &now), &changed)
+            let last = super::history::last_change(visit, resource, &now).await?;
+            merge_page(visit, &Merged { here: &address, fields: &fields, last }, (&base, &now), &changed)
         }
         Err(problem) if is_of_form(&problem) => {
             let mut row = read(visit, resource, key).await?;
@@ -126,6 +140,18 @@ pub async fn save(
             item_page(visit, resource, (key, &row), &typed, Some(&problem)).await
         }
         Err(problem) => Err(problem),
+    }
+}
+
+/// Whether somebody else changed the row since its form was opened.
+pub fn is_stale<T>(answer: &Result<T, Problem>) -> bool {
+    answer.as_ref().is_err_and(|problem| problem.kind == ProblemKind::ConcurrencyConflict)
+}
+
+/// Puts the token of the row as it is now into the body of a change.
+pub fn renew(input: &mut Input, now: &Value) {
+    if let Some(Value::Object(body)) = &mut input.body {
+        body.insert("concurrencyToken".to_owned(), at(now, "concurrencyToken").clone());
     }
 }
 
@@ -223,7 +249,7 @@ async fn item_page(
         acts: all_acts,
         errors: errors(visit, problem),
         sections: named(sections(visit, resource, (&fields, values), problem, used), &names),
-        hidden: hidden(resource, row),
+        hidden: hidden(changed_by_form(resource), row),
         aside: cards,
         bar,
         read_only_note: note.into(),

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     arranged,
+    call::call,
     directory::{self, Resource, encoded},
     fields::{Cell, cell, plain},
     visit::{Visit, one},
@@ -336,19 +337,6 @@ pub fn cursor_of(link: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == "cursor")
         .map(|(_, value)| value.into_owned())
-}
-
-/// The same as a call of the interface: an operation that takes no more of the path.
-pub fn call(visit: &Visit<'_>, input: &Input) -> String {
-    let is_of_store = input.op.path.starts_with("/administration");
-    let base = match (&visit.store, is_of_store) {
-        (Some(store), true) => format!("/api/userstore/v2/{}", encoded(store)),
-        _ => "/api/management/v2".to_owned(),
-    };
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&input.query).finish();
-    let query = if query.is_empty() { query } else { format!("?{query}") };
-    let (url, path) = (&visit.app.token_service.public_url, input.op.path);
-    format!("curl -H \"Authorization: Bearer $TOKEN\" \\\n  '{url}{base}{path}{query}'")
 }
 
 #[cfg(test)]

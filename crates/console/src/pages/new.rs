@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{
     arranged,
+    call::call,
     directory::{Resource, encoded},
-    fields::filled,
+    fields::{filled, is_kept},
     parts::FormPage,
     proof::is_wanted,
     visit::{Visit, done, one},
@@ -136,7 +137,24 @@ async fn new_page(
                  "also": form_act(visit, resource).map(|(label, href)| json!({ "label": label, "href": href })) }),
         ),
         is_new: true,
+        api_call: example(visit, resource, values),
         ..FormPage::default()
     };
     page.show(visit, status_of(problem))
+}
+
+/// The creation as a call: with what is filled in, and what must be.
+fn example(visit: &Visit<'_>, resource: &Resource, values: &Value) -> String {
+    let Some(op) = resource.create else { return String::new() };
+    let members = created(resource).filter_map(|field| {
+        let value = values.get(field.wire()).unwrap_or(&Value::Null);
+        let is_needed = !field.nullable && matches!(field.access.default, DefaultValue::None);
+        let is_told = is_needed || (!value.is_null() && !is_kept(field, values));
+        is_told.then(|| {
+            (field.wire().to_owned(), if is_kept(field, values) { Value::Null } else { value.clone() })
+        })
+    });
+    let mut input = Input::of(op, Vec::new());
+    input.body = Some(Value::Object(members.collect()));
+    call(visit, &input)
 }

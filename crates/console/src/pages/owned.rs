@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use super::{
     act::{self, label},
     form::{errors, is_of_form, plain_fields},
-    item::read,
+    item::{is_stale, read},
     list::title_of,
+    review::{Merged, chosen, is_there, merge_page},
 };
 use crate::{
     directory::{Owned, Resource, encoded},
@@ -165,10 +166,49 @@ pub async fn add(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerB
 pub async fn remove(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = place;
     let op = visit.need(owned.delete)?;
-    let chosen = visit.form.iter().filter(|(name, _)| name == "selected");
-    let inputs = chosen.map(|(_, id)| Input::of(op, vec![key.to_owned(), id.clone()]));
+    let chosen: Vec<&str> =
+        visit.form.iter().filter(|(name, _)| name == "selected").map(|(_, id)| id.as_str()).collect();
+    // what nobody can make again here is deleted by who has just proven who they are, after it was asked
+    if owned.create.is_none() && !chosen.is_empty() {
+        visit.fresh()?;
+        if one(&visit.form, "sure") != Some("true") {
+            return confirm(visit, place, &chosen).await;
+        }
+    }
+    let inputs = chosen.iter().map(|id| Input::of(op, vec![key.to_owned(), (*id).to_owned()]));
     visit.perform_together(inputs.collect()).await.map_err(|(_, problem)| problem)?;
     Ok(done(&address(visit, place), "deleted"))
+}
+
+/// Asks whether those that were chosen are to be deleted, by what people tell them apart.
+async fn confirm(
+    visit: &Visit<'_>,
+    place: Place<'_>,
+    chosen: &[&str],
+) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = place;
+    let mut input = Input::of(visit.need(owned.list)?, vec![key.to_owned()]);
+    input.query.push(("count".to_owned(), MOST.to_owned()));
+    let rows = visit.perform(input).await?.rows();
+    let is_chosen =
+        |row: &&Value| owned.key().is_some_and(|field| chosen.contains(&plain(&row[field.wire()]).as_str()));
+    let facts = rows.iter().filter(is_chosen).map(|row| {
+        let cells = owned.shown().into_iter().map(|field| cell(field, &row[field.wire()], visit.words).text);
+        cells.filter(|text| !text.is_empty()).take(3).collect::<Vec<_>>().join(" · ")
+    });
+    let facts: Vec<String> = facts.collect();
+    let words = visit.words;
+    let here = address(visit, place);
+    let hidden = chosen.iter().map(|id| ("selected", *id)).chain([("sure", "true")]);
+    let hidden: Vec<Value> = hidden.map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let heading = format!("{}: {}", words.page("delete"), words.resources(owned.shape.name));
+    let content = json!({
+        "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("delete_text"),
+        "facts": facts, "asks": null, "errors": [], "action": format!("{here}/remove"), "hidden": hidden,
+        "confirm": { "label": words.page("delete"), "is_dangerous": true },
+        "cancel": { "href": here, "label": words.page("cancel") },
+    });
+    visit.page(200, "confirm.html", &heading, &content)
 }
 
 /// The further operations on one that are offered: those that write, and have a form.
@@ -261,7 +301,11 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
     let (_, key, owned) = place;
     let op = visit.need(owned.change)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
-    let changed = changes(owned.changed(), &visit.form, &base);
+    let fields: Vec<&'static Field> = owned.changed().collect();
+    let changed = match one(&visit.form, "merge") {
+        Some(yours) => chosen(&fields, yours, &visit.form),
+        None => changes(fields.iter().copied(), &visit.form, &base),
+    };
     let here = address(visit, place);
     if changed.is_empty() {
         return Ok(done(&here, "unchanged"));
@@ -276,7 +320,21 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
     );
     let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
     input.body = Some(Value::Object(body));
-    match visit.perform(input).await {
+    let answer = visit.perform(input).await;
+    if is_stale(&answer) && owned.read.is_some() {
+        let now = read_one(visit, place, id).await?;
+        if is_there(&fields, &changed, &now) {
+            return Ok(done(&here, "saved"));
+        }
+        let one = format!("{here}/{}", encoded(id));
+        return merge_page(
+            visit,
+            &Merged { here: &one, fields: &fields, last: None },
+            (&base, &now),
+            &changed,
+        );
+    }
+    match answer {
         Ok(_) => Ok(done(&here, "saved")),
         Err(problem) if is_of_form(&problem) => {
             let row = read_one(visit, place, id).await?;
@@ -311,7 +369,7 @@ fn act_page(
     let here = address(visit, place);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
     let fields = plain_fields(visit, &act::fields(op), typed, problem);
-    act::form_page(visit, op, (back, fields), problem)
+    act::form_page(visit, (op, &[place.1, id]), (back, fields), problem)
 }
 
 /// Runs a further operation on one.

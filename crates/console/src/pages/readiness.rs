@@ -5,11 +5,9 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    batch::{Act, buttons},
-    list::call,
-};
+use super::batch::{Act, buttons};
 use crate::{
+    call::call,
     directory::{self, encoded},
     fields::{Cell, plain, with},
     visit::{Visit, hue, initials},

@@ -193,7 +193,7 @@ async fn questions(
         heading: heading.into(),
         sub: words.page(&format!("kind_{}_about", kind.name)).into(),
         icon: Some("app-window"),
-        errors: errors(visit, problem),
+        errors: wrong_fields(visit, wrong.as_ref()),
         sections,
         hidden: vec![json!({ "name": "kind", "value": kind.name }), json!({ "name": "id", "value": id })],
         bar: Some(
@@ -203,6 +203,17 @@ async fn questions(
         ..FormPage::default()
     };
     page.show(visit, problem.map_or(200, Problem::status))
+}
+
+/// What is wrong, with the way to the field that was typed into, which need not be called as the interface calls it.
+fn wrong_fields(visit: &Visit<'_>, wrong: Option<&Wrong<'_>>) -> Vec<Value> {
+    let Some(wrong) = wrong else { return Vec::new() };
+    let mut told = errors(visit, Some(wrong.problem));
+    let href = (!wrong.wire.is_empty()).then(|| format!("#f-{}", wrong.wire));
+    for error in told.iter_mut().filter_map(Value::as_object_mut) {
+        error.insert("href".to_owned(), json!(href));
+    }
+    told
 }
 
 /// Whether a switch was on: it sends `false` before itself.

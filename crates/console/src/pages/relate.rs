@@ -7,14 +7,16 @@ use serde_json::{Value, json};
 
 use super::{
     circle,
+    form::{errors, is_of_form},
     item::read,
     list::{cursor_of, key_of, title_of},
 };
 use crate::{
+    call::call,
     directory::{self, Resource, encoded},
     fields::asked,
     undo::Undo,
-    visit::Visit,
+    visit::{Visit, one},
 };
 
 /// The most links that are shown where they cannot be read in pieces.
@@ -55,6 +57,16 @@ pub async fn show(
     resource: &'static Resource,
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
+    page(visit, resource, (key, name), None).await
+}
+
+/// The page, with what was typed and refused.
+async fn page(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, name): (&str, &str),
+    refused: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
     let (relation, other) = relation(resource, name)?;
     let row = read(visit, resource, key).await?;
     let piece = (PIECE, visit.parameter("cursor"));
@@ -68,19 +80,32 @@ pub async fn show(
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let page = format!("{here}/relation/{name}");
     let can = |change| visit.may(operation(resource, name, change)).is_some();
-    let add = can(RelationChange::Add)
-        .then(|| json!({ "action": format!("{page}/add"), "fields": [found_field(visit, "id", other)] }));
+    let mut field = found_field(visit, "id", other);
+    if let Some(members) = field.as_object_mut().filter(|_| refused.is_some()) {
+        let typed = one(&visit.form, "id").unwrap_or_default();
+        members.extend(
+            [("value", json!(typed)), ("shown", json!(typed))].map(|(name, value)| (name.to_owned(), value)),
+        );
+    }
+    let add = can(RelationChange::Add).then(|| json!({ "action": format!("{page}/add"), "fields": [field] }));
+    let input = |op: &'static Op| {
+        let mut input = Input::of(op, vec![key.to_owned()]);
+        input.body = Some(json!({ "relatedIds": ["…"] }));
+        input
+    };
+    let api_call =
+        visit.may(operation(resource, name, RelationChange::Add)).map(|op| call(visit, &input(op)));
     let remove = can(RelationChange::Remove)
         .then(|| json!({ "action": format!("{page}/remove"), "label": words.page("take_out") }));
     let rows: Vec<Value> = linked.iter().take(MOST).map(|row| linked_row(visit, other, row)).collect();
     let heading = format!("{}: {label}", title_of(resource, &row));
     let content = json!({
-        "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add,
+        "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add, "api_call": api_call, "errors": errors(visit, refused),
         "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": next,
         "empty": { "title": words.page("none"), "text": words.explained(relation.about) },
         "remove": remove,
     });
-    visit.page(200, "relation.html", &heading, &content)
+    visit.page(refused.map_or(200, Problem::status), "relation.html", &heading, &content)
 }
 
 /// The rows that one shows of a relation.
@@ -163,10 +188,14 @@ pub async fn change(
     (input.body, input.is_brief) = (Some(json!({ "relatedIds": ids })), true);
     if let Err(problem) = visit.perform(input).await {
         let around = circle::find(visit, (resource, key, name), (&ids, &problem)).await?;
-        return around.map_or(Err(problem), |path| circle::show(visit, (resource, key, name), &path));
+        return match around {
+            Some(path) => circle::show(visit, (resource, key, name), &path),
+            None if is_of_form(&problem) => page(visit, resource, (key, name), Some(&problem)).await,
+            None => Err(problem),
+        };
     }
-    let page = format!("{}/{}/relation/{name}", visit.address(resource), encoded(key));
+    let here = format!("{}/{}/relation/{name}", visit.address(resource), encoded(key));
     let (back, field) = if act == "add" { ("remove", "selected") } else { ("add", "id") };
     let fields = ids.iter().map(|id| (field.to_owned(), (*id).to_owned())).collect();
-    Ok(visit.done(&page, "saved", &Undo::of(visit, format!("{page}/{back}"), fields)))
+    Ok(visit.done(&here, "saved", &Undo::of(visit, format!("{here}/{back}"), fields)))
 }

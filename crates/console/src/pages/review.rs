@@ -1,12 +1,14 @@
 //! A change before it is made, and what two people changed at once.
 
+use chancery_record::Field;
 use chancery_resource::Problem;
-use chancery_web::AnswerBody;
+use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::form::{at, changed_by_form, hidden};
 use crate::{
+    call::call,
     directory::{Resource, encoded},
     fields::{is_kept, is_secret, told},
     visit::{Visit, one},
@@ -48,10 +50,7 @@ fn patch_call(
     (key, before): (&str, &Value),
     changed: &Map<String, Value>,
 ) -> String {
-    let base = match (&visit.store, resource.is_of_store) {
-        (Some(store), true) => format!("/api/userstore/v2/{}/administration", encoded(store)),
-        _ => "/api/management/v2".to_owned(),
-    };
+    let Some(op) = resource.patch else { return String::new() };
     let open = changed_by_form(resource).filter(|field| !is_secret(field, before));
     let open = open.filter_map(|field| {
         let value = changed.get(field.wire())?;
@@ -59,29 +58,40 @@ fn patch_call(
         let value = if is_kept(field, before) { json!("…") } else { value.clone() };
         Some((field.wire().to_owned(), value))
     });
-    let body = Value::Object(open.collect()).to_string().replace('\'', "'\\''");
-    let url = &visit.app.token_service.public_url;
-    format!(
-        "curl -X PATCH -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n  -d '{body}' \\\n  '{url}{base}/{}/{}'",
-        resource.name,
-        encoded(key)
-    )
+    let mut body: Map<String, Value> = open.collect();
+    if resource.shape.fields.iter().any(Field::is_token) {
+        let token = one(&visit.form, "concurrencyToken").unwrap_or_default();
+        body.insert("concurrencyToken".to_owned(), json!(token));
+    }
+    let mut input = Input::of(op, vec![key.to_owned()]);
+    input.body = Some(Value::Object(body));
+    call(visit, &input)
+}
+
+/// What is merged: the page of the row, and its fields that can be changed.
+pub struct Merged<'a> {
+    /// The address of the row's page, which takes the form.
+    pub here: &'a str,
+    /// The fields.
+    pub fields: &'a [&'static Field],
+    /// Who changed the row last and when, for who may know it.
+    pub last: Option<(String, String)>,
 }
 
 /// What two people changed at once: then, now and yours, side by side. What only one of them changed is chosen already.
 pub fn merge_page(
     visit: &Visit<'_>,
-    resource: &'static Resource,
-    (key, base, now): (&str, &Value, &Value),
+    merged: &Merged<'_>,
+    (base, now): (&Value, &Value),
     yours: &Map<String, Value>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let rows: Vec<Value> = changed_by_form(resource)
+    let rows: Vec<Value> = merged
+        .fields
+        .iter()
         .filter(|field| {
             let wire = field.wire();
-            // what forms begin without cannot be compared
-            yours.contains_key(wire) || (!is_kept(field, base) && at(base, wire) != at(now, wire))
+            yours.contains_key(wire) || is_changed(field, base, now)
         })
         .map(|field| {
             let wire = field.wire();
@@ -96,19 +106,40 @@ pub fn merge_page(
         })
         .collect();
     let heading = words.page("merge_title");
-    let mut kept = hidden(resource, now);
+    let mut kept = hidden(merged.fields.iter().copied(), now);
     kept.push(json!({ "name": "merge", "value": Value::Object(yours.clone()).to_string() }));
+    let (who, when) = merged.last.as_ref().map_or(("", ""), |(who, when)| (who, when));
     let content = json!({
-        "back": { "href": here, "label": words.page("back") }, "heading": heading, "who": "", "when_iso": "",
-        "rows": rows, "action": here, "hidden": kept, "save": words.page("save"),
+        "back": { "href": merged.here, "label": words.page("back") }, "heading": heading, "who": who, "when_iso": when,
+        "rows": rows, "action": merged.here, "hidden": kept, "save": words.page("save"),
     });
     visit.page(409, "merge.html", heading, &content)
 }
 
 /// What was chosen of one's own changes where two people changed the same.
-pub fn chosen(resource: &Resource, yours: &str, form: &[(String, String)]) -> Map<String, Value> {
+pub fn chosen(fields: &[&Field], yours: &str, form: &[(String, String)]) -> Map<String, Value> {
     let yours: Map<String, Value> = serde_json::from_str(yours).unwrap_or_default();
     let is_chosen = |wire: &str| one(form, wire) == Some("yours");
-    let known = |wire: &str| changed_by_form(resource).any(|field| field.wire() == wire);
+    let known = |wire: &str| fields.iter().any(|field| field.wire() == wire);
     yours.into_iter().filter(|(wire, _)| known(wire) && is_chosen(wire)).collect()
+}
+
+/// Whether what somebody changed is there already, as it is after a form that was sent twice. What forms begin without cannot
+/// be compared.
+pub fn is_there(fields: &[&Field], yours: &Map<String, Value>, now: &Value) -> bool {
+    let is_same = |(wire, value): (&String, &Value)| at(now, wire) == value;
+    let is_seen = |wire: &str| fields.iter().any(|field| field.wire() == wire && !is_kept(field, now));
+    yours.keys().all(|wire| is_seen(wire)) && yours.iter().all(is_same)
+}
+
+/// Whether nothing that a form shows was changed by anybody else.
+pub fn is_untouched(fields: &[&Field], base: &Value, now: &Value) -> bool {
+    !fields.iter().any(|field| is_changed(field, base, now))
+}
+
+/// Whether a field is another now than when the form was opened. What forms begin without, and what the form of an undo does
+/// not have, cannot be compared.
+fn is_changed(field: &Field, base: &Value, now: &Value) -> bool {
+    let wire = field.wire();
+    !is_kept(field, now) && base.get(wire).is_some_and(|then| then != at(now, wire))
 }

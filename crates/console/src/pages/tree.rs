@@ -6,10 +6,11 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    list::{call, cursor_of, key_of, title_of},
+    list::{cursor_of, key_of, title_of},
     navigation::icon,
 };
 use crate::{
+    call::call,
     directory::{self, Resource, encoded},
     fields::plain,
     visit::Visit,

@@ -11,6 +11,7 @@ use super::{
     targets::{self, Target},
 };
 use crate::{
+    call::call,
     pages::{form::fresh_key, list::title_of, look_up::Reading},
     visit::Visit,
     words::{Words, raised},
@@ -52,12 +53,14 @@ pub async fn show(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<Answe
     let keys: Vec<&str> = wanted.iter().map(|one| one.key.as_str()).collect();
     let mut fields = asked.form(visit, asked.act, &keys.join("\n"));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
+    let several = if asked.act.is_each(asked.op) { &keys[..1] } else { &keys };
+    let api_call = call(visit, &asked.act.input(asked.op, several, asked.group));
     let text = if asked.act.is_each(asked.op) { "many_each_text" } else { "many_once_text" };
     let content = json!({
         "back": list, "heading": heading, "text": words.page(text), "facts": facts, "asks": null, "errors": [],
         "action": format!("{}/batch", visit.address(asked.resource)), "hidden": hidden(fields),
         "confirm": { "label": heading, "is_dangerous": asked.act == super::Act::Delete },
-        "cancel": { "href": address, "label": words.page("cancel") },
+        "cancel": { "href": address, "label": words.page("cancel") }, "api_call": api_call,
     });
     visit.page(200, "confirm.html", &heading, &content)
 }

@@ -45,6 +45,7 @@ pub fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 /// # Errors
 /// The operations' own; names that documents could not tell apart.
 pub async fn export(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    visit.fresh()?;
     offered(visit)?;
     let (state, _) = state::read(visit).await?;
     let documents = chancery_configuration::export(&state).map_err(|problems| {

@@ -9,7 +9,7 @@ use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
     pages::{
-        form::{at, fresh_key, hidden},
+        form::{at, changed_by_form, fresh_key, hidden},
         history::TRAIL,
         item::read,
     },
@@ -49,7 +49,7 @@ impl Draft {
         let kept = |name: &str| Some(json!({ "name": name, "value": one(&visit.form, name)? }));
         let kept: Vec<Value> = ["base", "concurrencyToken"].into_iter().filter_map(kept).collect();
         // a form that was sent says what it began with
-        let hidden = if kept.is_empty() { hidden(views, &row) } else { kept };
+        let hidden = if kept.is_empty() { hidden(changed_by_form(views), &row) } else { kept };
         let content =
             typed.or(before.map(|(_, content)| content)).unwrap_or_else(|| plain(at(&row, "content")));
         Ok(Self {

@@ -12,10 +12,11 @@ pub use self::one::{act, show as show_one};
 use super::{
     act::fields,
     form::{error_at, errors, fresh_key, is_of_form},
-    list::{call, cursor_of, key_of, title_of, with},
+    list::{cursor_of, key_of, title_of, with},
     reference::rows_of,
 };
 use crate::{
+    call::call,
     directory::{self, encoded},
     fields::{Cell, FormField, cell, filled, plain},
     parts::{Card, FormPage, Line},

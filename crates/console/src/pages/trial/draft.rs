@@ -46,7 +46,7 @@ impl Draft {
         let kept = |name: &str| Some(json!({ "name": name, "value": one(&visit.form, name)? }));
         let kept: Vec<Value> = ["base", "concurrencyToken"].into_iter().filter_map(kept).collect();
         // a form that was sent says what it began with
-        let hidden = if kept.is_empty() { hidden(rules, &row) } else { kept };
+        let hidden = if kept.is_empty() { hidden(changed_by_form(rules), &row) } else { kept };
         let changed = changes(changed_by_form(rules), &visit.form, &row);
         let mut values = row;
         if let Some(values) = values.as_object_mut() {

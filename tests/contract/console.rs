@@ -31,6 +31,7 @@ mod safety;
 mod session;
 mod settings;
 mod setup;
+mod sign_ins;
 mod tenant;
 mod trail;
 mod tree;

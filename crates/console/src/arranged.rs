@@ -3,10 +3,11 @@
 mod cells;
 
 use cells::{
-    address, approvals, asked, cert_ends, cert_name, cert_serves, cert_status, change, email, expires,
-    groups, named, place, principal, replaced, replacement_status, role, rule_level, rule_matches, rule_name,
-    rule_priority, rule_status, rule_type, status, token_reach, token_status, token_used, user_name, when,
-    who,
+    address, app, approvals, asked, began, cert_ends, cert_name, cert_serves, cert_status, change, email,
+    enrolled, expires, factor, groups, named, occurred, origin, outcome, place, principal, replaced,
+    replacement_status, role, rule_level, rule_matches, rule_name, rule_priority, rule_status, rule_type,
+    scope, sign_in_status, signed_in, status, tenant, token_reach, token_status, token_used, used, user_name,
+    when, who,
 };
 use chancery_record::Field;
 use serde_json::{Value, json};
@@ -67,6 +68,34 @@ pub fn columns(resource: &str) -> Option<&'static [Column]> {
             ("col_ends", expires),
             ("col_used", token_used),
         ]),
+        "SignInRecord" => Some(&[
+            ("col_who", signed_in),
+            ("col_outcome", outcome),
+            ("col_app", app),
+            ("col_from", origin),
+            ("col_when", occurred),
+        ]),
+        "SignInSession" => Some(&[
+            ("col_who", signed_in),
+            ("col_where", tenant),
+            ("col_began", began),
+            ("col_used", used),
+            ("col_status", sign_in_status),
+        ]),
+        "SignInGrant" => Some(&[
+            ("col_who", signed_in),
+            ("col_app", app),
+            ("col_scope", scope),
+            ("col_used", used),
+            ("col_status", sign_in_status),
+        ]),
+        "SignInConsent" => Some(&[("col_who", signed_in), ("col_app", app), ("col_scope", scope)]),
+        "SignInFactor" => Some(&[
+            ("col_who", signed_in),
+            ("col_kind", factor),
+            ("col_enrolled", enrolled),
+            ("col_used", used),
+        ]),
         "CustomAuditTrail" => Some(&[("col_change", change), ("col_who", who), ("col_when", when)]),
         _ => None,
     }
@@ -84,6 +113,9 @@ pub fn title(resource: &str, row: &Value) -> Option<String> {
 
 /// What the page of one row is called where that takes words, or names of others.
 pub fn heading(resource: &str, row: &Value, (words, names): Told<'_>) -> Option<String> {
+    if resource.starts_with("SignIn") {
+        return named(row, "platformUserId", names).map(|cell| cell.text);
+    }
     if resource != "RoleAssignment" {
         return None;
     }
@@ -97,6 +129,8 @@ pub fn badge(resource: &str, row: &Value, words: &Words) -> Value {
         "User" => status,
         "IdentityReplacement" => replacement_status,
         "ScimToken" => token_status,
+        "SignInSession" | "SignInGrant" => sign_in_status,
+        "SignInRecord" => outcome,
         _ => return Value::Null,
     };
     let cell = state(row, (words, &Names::new()));
@@ -176,10 +210,17 @@ pub fn has_effect(operation: &str, row: &Value) -> bool {
     }
 }
 
-/// The filters of a list that have names: the key of the text, and the filter.
+/// The filters of a list that have names: the key of the text, and the filter, with `{now}` where the time stands.
 pub fn views(resource: &str) -> &'static [(&'static str, &'static str)] {
     match resource {
-        "User" => &[("locked", "isUserLocked eq true"), ("inactive", "isUserActive eq false")],
+        "User" => &[
+            ("locked", "isUserLocked eq true"),
+            // apart, because one index cannot serve both in the order of a list
+            ("locked_for_now", "lockedUntil gt \"{now}\""),
+            ("inactive", "isUserActive eq false"),
+        ],
+        "SignInSession" | "SignInGrant" => &[("live", "endedOn eq null and expiresOn gt \"{now}\"")],
+        "SignInRecord" => &[("refused", "outcome eq \"Refused\"")],
         "IdentityReplacement" => &[
             ("open", "(status eq \"PendingApproval\" or status eq \"Approved\")"),
             ("ending", "(status eq \"Executed\" or status eq \"RevocationFailed\")"),
@@ -195,6 +236,8 @@ pub fn order(resource: &str) -> Option<(&'static str, &'static str)> {
         "CertStore" => Some(("validTo", "ascending")),
         // the order in which they run
         "ClaimRule" => Some(("priority", "ascending")),
+        // ids rise with time: what happened last
+        "SignInRecord" | "SignInSession" | "SignInGrant" => Some(("id", "descending")),
         _ => None,
     }
 }
@@ -252,6 +295,11 @@ pub fn shows_sets(resource: &str) -> bool {
 pub fn referenced(wire: &str) -> Option<&'static Resource> {
     let name = match wire {
         "platformUserId" => "ApplicationUser",
+        "clientAppId" => "ClientApp",
+        "tenantId" => "Tenant",
+        "idpInstanceId" => "IdpInstance",
+        "mfaInstanceId" => "MfaInstance",
+        "sessionId" => "SignInSession",
         "replacementIdpInstanceId" => "IdpInstance",
         _ => return None,
     };
@@ -265,6 +313,7 @@ pub fn shows_name(resource: &str, wire: &str) -> bool {
         "RoleAssignment" => wire == "principalId" || is_target,
         "CertStore" => is_target,
         "IdentityReplacement" => wire == "platformUserId",
+        name if name.starts_with("SignIn") => true,
         _ => false,
     }
 }
@@ -280,6 +329,17 @@ pub fn full_name(row: &Value) -> String {
     let others = ["loginName", "emailAddress", "id"].map(|name| member(row, name));
     let first = others.into_iter().find(|name| !name.is_empty());
     if full.is_empty() { first.unwrap_or_default() } else { full }
+}
+
+/// The keys of the texts about deleting one: the act, what it means, and the note. Of some it ends what goes on.
+pub fn deleting(resource: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    match resource {
+        "SignInSession" => Some(("end", "end_session_text", "ended")),
+        "SignInGrant" => Some(("end", "end_grant_text", "ended")),
+        "SignInFactor" => Some(("remove", "remove_factor_text", "deleted")),
+        "SignInConsent" => Some(("withdraw", "withdraw_text", "deleted")),
+        _ => None,
+    }
 }
 
 /// Whether an operation cannot be taken back by anybody: its page asks for the name.

@@ -25,6 +25,8 @@ pub struct Line {
     pub act: Option<Value>,
     /// Its moment, by RFC 3339.
     pub iso: String,
+    /// Until when it is so, by RFC 3339.
+    pub until: String,
 }
 
 /// A card beside a form, or on the first page.

@@ -23,8 +23,13 @@ const KEPT: &str = "console-kept";
 const GRAVE: [&str; 5] =
     ["/RoleAssignment", "/ClientAppSecret", "/ClientAppKeySet", "/CertStore", "/SignInSession"];
 /// The names of other operations that want one.
-const GRAVE_NAMES: [&str; 4] =
-    ["EraseUser", "SignOutApplicationUser", "CreateEventSubscription", "CreateEventSubscriptionSecret"];
+const GRAVE_NAMES: [&str; 5] = [
+    "EraseUser",
+    "SignOutApplicationUser",
+    "DeleteSignInFactor",
+    "CreateEventSubscription",
+    "CreateEventSubscriptionSecret",
+];
 
 /// Whether an operation wants a fresh proof: it grants, makes secrets and keys, ends sessions, or erases.
 pub fn is_wanted(op: &Op) -> bool {

@@ -403,7 +403,7 @@ impl Visit<'_> {
         let visitor = &self.visitor;
         let idle = self.app.console_lifetimes.idle;
         let ends = idle.min(visitor.session.expires_on.0 - self.now.0) / 1000;
-        let roles = visitor.caller.roles.iter().map(|held| held.role.name());
+        let roles = visitor.caller.roles.iter().map(|held| self.words.choice(held.role.name()));
         json!({
             "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),
             "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(), "ends": ends,

@@ -53,6 +53,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (47, include_str!("../../../migrations/0047_removed_password.sql")),
     (48, include_str!("../../../migrations/0048_scim.sql")),
     (49, include_str!("../../../migrations/0049_user_state.sql")),
+    (50, include_str!("../../../migrations/0050_user_locked_until.sql")),
 ];
 
 /// The migration that adds the column of checksums.

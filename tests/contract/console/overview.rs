@@ -24,7 +24,11 @@ on_both_engines! {
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let request = json!({ "userId": user["id"], "reason": "lost", "method": "IdentityDocument" });
         world.admin.post(&world.path("/passkey-security/recovery-transactions"), request).await.expect(201);
+        world.admin.post(&world.path(&format!("/User/{}/state", user["id"].as_str().unwrap())), json!({ "isUserLocked": true })).await.expect(200);
         let page = browser.open("/console").await;
+        assert_eq!((number(&page.html, "locked users"), number(&page.html, "locked for now")), ("1".to_owned(), "0".to_owned()), "{}", page.html);
+        assert!(page.html.contains("href=\"/console/store/default/User?view=locked\""), "{}", page.html);
+        assert!(page.html.contains("Recent changes of the configuration"), "{}", page.html);
         assert_eq!((number(&page.html, labels[0]), number(&page.html, labels[3])), ("1".to_owned(), "1".to_owned()), "{}", page.html);
         assert!(page.html.contains("href=\"/console/store/default/recovery\""), "{}", page.html);
     }

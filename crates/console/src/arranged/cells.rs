@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{SOON_MS, Told, full_name, member};
 use crate::{
     fields::{Cell, Tag, cell, readable},
-    pages::{history, reference::Names},
+    pages::{history, me::browser, reference::Names},
     words::raised,
 };
 
@@ -50,7 +50,9 @@ pub(super) fn status(row: &Value, (words, _): Told<'_>) -> Cell {
         ("status_deleted", "off")
     } else if is("isUserLocked") {
         ("status_locked", "bad")
-    } else if !row["lockedUntil"].is_null() {
+    } else if row["lockedUntil"].as_str().and_then(chancery_record::parse_timestamp)
+        > Some(chancery_web::now())
+    {
         ("status_locked_for_now", "warn")
     } else if !is("isUserActive") {
         ("status_inactive", "off")
@@ -216,4 +218,76 @@ pub(super) fn place(row: &Value, (words, names): Told<'_>) -> Cell {
     let targets = ["applyToIdpInstanceId", "applyToTenantId", "applyToSubscriptionId", "applyToCustomerId"];
     let found = targets.into_iter().find_map(|wire| named(row, wire, names));
     found.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))
+}
+
+/// Who signed in, or tried to.
+pub(super) fn signed_in(row: &Value, (_, names): Told<'_>) -> Cell {
+    named(row, "platformUserId", names).unwrap_or_else(Cell::none)
+}
+
+pub(super) fn app(row: &Value, (_, names): Told<'_>) -> Cell {
+    named(row, "clientAppId", names).unwrap_or_else(Cell::none)
+}
+
+pub(super) fn tenant(row: &Value, (_, names): Told<'_>) -> Cell {
+    let instance = named(row, "idpInstanceId", names).map_or_else(String::new, |cell| cell.text);
+    named(row, "tenantId", names).map_or_else(Cell::none, |cell| cell.with_sub(instance))
+}
+
+/// What came of an attempt, and why.
+pub(super) fn outcome(row: &Value, (words, _): Told<'_>) -> Cell {
+    let outcome = member(row, "outcome");
+    let tone = match outcome.as_str() {
+        "SignedIn" | "SteppedUp" => "good",
+        "Refused" | "Reused" => "bad",
+        _ => "off",
+    };
+    let reason = member(row, "reason");
+    let reason = if reason.is_empty() { reason } else { words.choice(&reason).to_owned() };
+    let text = words.choice(&outcome);
+    let text = if reason.is_empty() { text.to_owned() } else { format!("{text}: {reason}") };
+    Cell::of("badge", text).toned(tone)
+}
+
+/// From where an attempt came: the browser and the address, which go with the person.
+pub(super) fn origin(row: &Value, _: Told<'_>) -> Cell {
+    let parts = [browser(&member(row, "userAgent")), member(row, "address")];
+    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    if text.is_empty() { Cell::none() } else { Cell::of("text", text) }
+}
+
+pub(super) fn occurred(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "occurredOn")
+}
+
+pub(super) fn began(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "startedOn")
+}
+
+pub(super) fn used(row: &Value, _: Told<'_>) -> Cell {
+    if row["usedOn"].is_null() { Cell::none() } else { moment_of(row, "usedOn") }
+}
+
+pub(super) fn enrolled(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "enrolledOn")
+}
+
+pub(super) fn scope(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("code", member(row, "scope"))
+}
+
+pub(super) fn factor(row: &Value, (words, _): Told<'_>) -> Cell {
+    let codes = format!("{} {}", member(row, "recoveryCodes"), words.page("recovery_codes"));
+    Cell::of("text", words.choice(&member(row, "kind"))).with_sub(codes)
+}
+
+/// Whether a session or a grant lives.
+pub(super) fn sign_in_status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
+    let (key, tone) = match end {
+        _ if row["endedOn"].is_string() => ("was_ended", "off"),
+        Some(end) if end <= chancery_web::now() => ("cert_over", "off"),
+        _ => ("is_live", "good"),
+    };
+    Cell::of("badge", words.page(key)).toned(tone)
 }

@@ -1,5 +1,6 @@
 //! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
 
+use chancery_record::Field;
 use chancery_resource::{Op, Problem};
 use serde_json::{Value, json};
 
@@ -27,7 +28,8 @@ pub async fn own_cards(
             let sign_in = super::user::sign_in(visit, resource, (key, here)).await?;
             let passkeys = super::standing::passkeys(visit, (key, here)).await?;
             let recovery = super::recovery::card(visit, key).await?;
-            Ok(sign_in.into_iter().chain(passkeys).chain(recovery).collect())
+            let there = super::user::in_applications(visit, key).await?;
+            Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
         }
         "ClientApp" => {
             let safety = super::safety::card(visit, resource, key).await?;
@@ -81,7 +83,7 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
     }
     if visit.may(resource.delete).is_some() {
         acts.push(json!({
-            "label": visit.words.page("delete"), "icon": "trash-2", "href": format!("{here}/delete"),
+            "label": visit.words.page(arranged::deleting(resource.name).map_or("delete", |(act, ..)| act)), "icon": "trash-2", "href": format!("{here}/delete"),
             "is_main": false, "is_dangerous": true,
         }));
     }
@@ -121,9 +123,11 @@ pub async fn aside(
         cards.push(card);
     }
     let children = directory::resources().iter().filter_map(|child| {
-        let parent = child.shape.parents.iter().find(|parent| std::ptr::eq(parent.shape, resource.shape))?;
+        let names =
+            |field: &&Field| child.referenced(field).is_some_and(|named| std::ptr::eq(named, resource));
+        let field = child.shown().find(names)?;
         visit.may(child.list)?;
-        let href = format!("{}?of={}:{}", visit.address(child), parent.field.wire(), encoded(key));
+        let href = format!("{}?of={}:{}", visit.address(child), field.wire(), encoded(key));
         Some(line(&visit.words.resources(child.name), Some(&href)))
     });
     let owned = resource.owned.iter().filter(|owned| visit.may(owned.list).is_some());

@@ -1,18 +1,21 @@
 //! Deleting one, after it was asked.
 
-use chancery_record::{Field, format_timestamp};
+use chancery_record::Field;
 use chancery_resource::{Deletion, Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    form::errors,
+    form::{errors, shown},
     item::read,
     list::{key_of, title_of},
+    me::written,
     navigation::{icon, position},
+    reference,
 };
 use crate::{
+    arranged,
     call::call,
     directory::{self, Resource, encoded},
     fields::{cell, readable},
@@ -53,26 +56,34 @@ async fn question(
     let judged = visit.perform(input).await;
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let title = title_of(resource, &row);
-    let heading = format!("{}: {title}", words.page("delete"));
+    let title = name_of(visit, resource, &row).await?;
+    let own = arranged::deleting(resource.name);
+    let act = words.page(own.map_or("delete", |(act, ..)| act));
+    let heading = format!("{act}: {title}");
     if let Err(problem) = judged {
         return held(visit, resource, (key, &heading), &problem).await;
     }
     let text = if keeping(visit, resource).is_some() { "delete_kept_text" } else { "delete_text" };
+    let text = own.map_or(text, |(_, text, _)| text);
     let until = keeping(visit, resource).map(|span| {
-        let mut until = Vec::new();
-        format_timestamp(visit.now.plus(span), &mut until);
-        format!("{} {}", words.page("restorable_until"), readable(&String::from_utf8_lossy(&until)))
+        format!("{} {}", words.page("restorable_until"), readable(&written(visit.now.plus(span))))
     });
     let facts: Vec<String> = until.into_iter().collect();
     let asks = is_for_good.then(|| json!({ "label": words.page("type_name"), "expected": title }));
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page(text),
         "facts": facts, "asks": asks, "errors": errors(visit, problem), "action": format!("{here}/delete"), "hidden": [],
-        "confirm": { "label": words.page("delete"), "is_dangerous": true },
+        "confirm": { "label": act, "is_dangerous": true },
         "cancel": { "href": here, "label": words.page("cancel") }, "api_call": api_call,
     });
     visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
+}
+
+/// What a row is called, where its own name may be that of another row.
+async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<String, Problem> {
+    let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(row))).await?;
+    let heading = arranged::heading(resource.name, row, (visit.words, &names));
+    Ok(heading.unwrap_or_else(|| title_of(resource, row)))
 }
 
 /// How long what is deleted waits in a quarantine, in ms; `None` where it is gone at once.
@@ -84,7 +95,9 @@ fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
 
 /// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.
 fn is_for_good(visit: &Visit<'_>, resource: &Resource) -> bool {
-    position(resource.name) != usize::MAX && keeping(visit, resource).is_none()
+    position(resource.name) != usize::MAX
+        && arranged::deleting(resource.name).is_none()
+        && keeping(visit, resource).is_none()
 }
 
 /// The most rows that are named of each resource that is in the way.
@@ -161,7 +174,7 @@ pub async fn run(
     let op = visit.need(resource.delete)?;
     if is_for_good(visit, resource) {
         visit.fresh()?;
-        let title = title_of(resource, &read(visit, resource, key).await?);
+        let title = name_of(visit, resource, &read(visit, resource, key).await?).await?;
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
             return question(visit, resource, key, Some(&problem)).await;
@@ -169,7 +182,9 @@ pub async fn run(
     }
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
-    let Some(back) = restoring(visit, resource, key).await else { return Ok(done(&address, "deleted")) };
+    let Some(back) = restoring(visit, resource, key).await else {
+        return Ok(done(&address, arranged::deleting(resource.name).map_or("deleted", |(.., note)| note)));
+    };
     let action = format!("{address}/{}/{}", encoded(key), back.name);
     Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))
 }

@@ -48,13 +48,23 @@ pub async fn of_item(
     card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await
 }
 
-/// The last changes of the user store, for who may read its trail.
+/// The last changes of the user store and of the configuration, for who may read these trails.
 ///
 /// # Errors
 /// The operations' own.
-pub async fn of_all(visit: &Visit<'_>) -> Result<Option<Card>, Problem> {
-    let Some(trail) = directory::find(TRAIL, true) else { return Ok(None) };
-    card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await
+pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
+    let mut cards = Vec::new();
+    for trail in [true, false].into_iter().filter_map(|is_of_store| directory::find(TRAIL, is_of_store)) {
+        let card = card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await?;
+        cards.extend(card.map(|card| {
+            if trail.is_of_store {
+                card
+            } else {
+                Card { title: visit.words.page("recent_configuration").into(), ..card }
+            }
+        }));
+    }
+    Ok(cards)
 }
 
 /// Who changed an item last, and when, for who may read its trail.

@@ -47,9 +47,10 @@ pub async fn show(
 /// # Errors
 /// The operation's own.
 pub async fn read(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> Result<Value, Problem> {
-    let op = resource.read.ok_or_else(|| Problem::not_found("page of one of these"))?;
-    let listed = visit.may(resource.list).zip(resource.key()).filter(|_| is_read_apart(resource));
+    let is_listed = is_read_apart(resource) || resource.read.is_none();
+    let listed = visit.may(resource.list).zip(resource.key()).filter(|_| is_listed);
     let Some((list, field)) = listed else {
+        let op = resource.read.ok_or_else(|| Problem::not_found("page of one of these"))?;
         return Ok(visit.perform(Input::of(op, vec![key.to_owned()])).await?.json());
     };
     let mut input = Input::of(list, Vec::new());

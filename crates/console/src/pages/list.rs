@@ -10,6 +10,7 @@ use super::{
     batch, deleted,
     history::{self, TRAIL},
     import, item,
+    me::written,
     navigation::trail_label,
     reference::{self, Names},
     trail,
@@ -180,7 +181,7 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
     }
     if let Some(view) = one(parameters, "view") {
         let known = arranged::views(resource.name).iter().find(|(name, _)| *name == view);
-        all.extend(known.map(|(_, filter)| (*filter).to_owned()));
+        all.extend(known.map(|(_, filter)| filter.replace("{now}", &written(chancery_web::now()))));
     }
     if let Some((wire, id)) = one(parameters, "of").and_then(|of| of.split_once(':')) {
         let field = resource.shown().find(|field| field.wire() == wire);
@@ -230,6 +231,9 @@ fn view_key(name: &str) -> &str {
         "inactive" => "view_inactive",
         "open" => "view_open",
         "ending" => "view_ending",
+        "live" => "view_live",
+        "locked_for_now" => "view_locked_for_now",
+        "refused" => "view_refused",
         deleted::VIEW => "view_deleted",
         other => other,
     }

@@ -254,7 +254,7 @@ async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
 }
 
 /// The browser and the system that a `User-Agent` names; nothing where it names none that is known.
-fn browser(agent: &str) -> String {
+pub fn browser(agent: &str) -> String {
     // the later ones call themselves by the names of those that they want to pass for, too
     let browsers = [("Edg", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")];
     let systems = [
@@ -299,7 +299,8 @@ fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
     }
 }
 
-fn written(moment: Timestamp) -> String {
+/// A moment, by RFC 3339.
+pub fn written(moment: Timestamp) -> String {
     let mut out = Vec::new();
     format_timestamp(moment, &mut out);
     String::from_utf8(out).unwrap_or_default()

@@ -33,6 +33,8 @@ const GROUPS: [Group; 6] = [
             ("Subscription", false, "package"),
             ("Tenant", false, "door-open"),
             ("RoleAssignment", false, "user-round-cog"),
+            ("ApplicationUser", false, "user-round"),
+            ("ApplicationGroup", false, "users-round"),
         ],
     ),
     (
@@ -44,6 +46,7 @@ const GROUPS: [Group; 6] = [
             ("SignInRecord", false, "history"),
             ("SignInSession", false, "globe"),
             ("SignInGrant", false, "key-round"),
+            ("SignInFactor", false, "shield-check"),
         ],
     ),
     ("appearance", &[("CustomView", false, "panels-top-left"), ("CustomAsset", false, "image")]),
@@ -57,10 +60,6 @@ const GROUPS: [Group; 6] = [
         ],
     ),
 ];
-
-/// What applications know of people and groups: places of who does not see these themselves.
-const OF_APPLICATIONS: [(&str, bool, &str); 2] =
-    [("ApplicationUser", false, "user-round"), ("ApplicationGroup", false, "users-round")];
 
 /// A page of the chosen user store that no resource has by itself: its group, operation, name in addresses, and icon. Its
 /// label in the texts has the name of the address.
@@ -129,8 +128,7 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
     let mut groups = Vec::new();
     for (group, places) in GROUPS {
         let mut items = Vec::new();
-        let known = if group == "people" && !sees_people(visit) { &OF_APPLICATIONS[..] } else { &[] };
-        for (name, is_of_store, icon) in places.iter().chain(known) {
+        for (name, is_of_store, icon) in places {
             let Some(resource) = directory::find(name, *is_of_store) else { continue };
             if visit.may(resource.list).is_none() {
                 continue;
@@ -168,10 +166,6 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
         }
     }
     groups
-}
-
-fn sees_people(visit: &Visit<'_>) -> bool {
-    visit.may(directory::find("User", true).and_then(|people| people.list)).is_some()
 }
 
 /// The stores that can be changed to: the same page there, or the users where it is a page of one row.

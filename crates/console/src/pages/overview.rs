@@ -1,12 +1,11 @@
 //! The first page: what happened last, and where to go.
 
-use chancery_record::{Timestamp, format_timestamp};
 use chancery_resource::{Permit, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{history, navigation::places, steps::steps, welcome::HERE as WIZARD};
+use super::{history, me::written, navigation::places, steps::steps, welcome::HERE as WIZARD};
 use crate::{arranged, directory, visit::Visit};
 
 /// The most rows that are counted.
@@ -38,13 +37,13 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 
 /// What needs somebody: how many rows of a resource are so, in which tone it is told, and where it is seen to.
 async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let mut soon = Vec::new();
-    format_timestamp(Timestamp(visit.now.0 + arranged::SOON_MS), &mut soon);
-    let soon = String::from_utf8(soon).unwrap_or_default();
+    let (now, soon) = (json!(written(visit.now)), json!(written(visit.now.plus(arranged::SOON_MS))));
     let all = [
+        ("locked", "User", true, "isUserLocked eq true".to_owned(), "warn"),
+        ("locked_for_now", "User", true, format!("lockedUntil gt {now}"), "warn"),
         ("recovery", "RecoveryTransaction", true, "status eq \"Requested\"".to_owned(), "warn"),
         ("replacement", "IdentityReplacement", false, "status eq \"PendingApproval\"".to_owned(), "warn"),
-        ("ending", "CertStore", false, format!("validTo lt {}", json!(soon)), "warn"),
+        ("ending", "CertStore", false, format!("validTo lt {soon}"), "warn"),
         ("broken", "IdpInstance", false, "hasConfigurationError eq true".to_owned(), "bad"),
     ];
     let mut tiles = Vec::new();
@@ -52,19 +51,24 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         let Some(resource) = directory::find(name, is_of_store) else { continue };
         let Some(op) = visit.may(resource.list) else { continue };
         let mut input = Input::of(op, Vec::new());
+        input.is_brief = true;
         input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())];
         let count = visit.perform(input).await?.rows().len();
         let number = if count < MOST { count.to_string() } else { format!("{MOST}+") };
-        let (tone, href) = (if count == 0 { "" } else { tone }, place(visit, resource));
+        let (tone, href) = (if count == 0 { "" } else { tone }, place(visit, resource, key));
         tiles.push(json!({ "number": number, "label": visit.words.page(&format!("tile_{key}")), "tone": tone, "href": href }));
     }
     Ok(tiles)
 }
 
 /// Where the rows of a resource are seen to.
-fn place(visit: &Visit<'_>, resource: &directory::Resource) -> String {
+fn place(visit: &Visit<'_>, resource: &directory::Resource, key: &str) -> String {
     let address = visit.address(resource);
-    if resource.name == "RecoveryTransaction" { address.replace(resource.name, "recovery") } else { address }
+    match resource.name {
+        "RecoveryTransaction" => address.replace(resource.name, "recovery"),
+        "User" => format!("{address}?view={key}"),
+        _ => address,
+    }
 }
 
 /// What a new installation still lacks; nothing where nothing is open.

@@ -1,14 +1,18 @@
 //! A user's own card: why she can or cannot sign in, each line with its remedy.
 
+use std::collections::BTreeMap;
+
 use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
+use super::{me::written, navigation::icon};
 use crate::{
-    directory::Resource,
-    fields::{plain, readable},
+    directory::{self, Resource, encoded, operation},
+    fields::plain,
     parts::{Card, Line},
     visit::Visit,
+    words::raised,
 };
 
 /// Why she can or cannot sign in, judged by the code that judges a sign-in.
@@ -28,7 +32,7 @@ pub async fn sign_in(
     // what keeps nobody out is told of the first things alone; all that does not pass is told
     let is_told =
         |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
-    let lines: Vec<Line> = lines.iter().filter(is_told).map(|line| check(visit, line, here)).collect();
+    let lines: Vec<Line> = lines.iter().filter(is_told).map(|line| check(visit, line, (key, here))).collect();
     let words = visit.words;
     let (title, tone) = if can { ("can_sign_in", "good") } else { ("cannot_sign_in", "bad") };
     Ok(Some(Card {
@@ -44,20 +48,27 @@ pub async fn sign_in(
 /// What is told also where it passes.
 const TOLD: [&str; 6] = ["Active", "ValidTo", "LockedForNow", "PasswordSet", "HasPasskey", "AccessPass"];
 
-fn check(visit: &Visit<'_>, line: &Value, here: &str) -> Line {
+fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
     let (words, passes) = (visit.words, line["passes"] == json!(true));
     let name = plain(&line["check"]);
-    let text = words.check(&name, passes).map_or_else(|| plain(&line["text"]), str::to_owned);
-    let until = line["until"]
-        .as_str()
-        .map_or_else(String::new, |until| format!("{} {}", words.page("until"), readable(until)));
-    let (act, href) = remedy(visit, line["remedy"].as_str(), here);
-    Line { tone: if passes { "good" } else { "bad" }, text, sub: until, href, act, ..Line::default() }
+    let told = plain(&line["text"]);
+    let text = words.check(&name, passes).map_or_else(|| told.clone(), str::to_owned);
+    // who did it, and how many attempts there were
+    let details = if passes { None } else { Some(words.refusal(&told).into_owned()) };
+    let sub = details.filter(|details| *details != text).unwrap_or_default();
+    let until = line["until"].as_str().unwrap_or_default().to_owned();
+    let (act, href) = remedy(visit, (&name, line["remedy"].as_str()), (key, here));
+    let tone = if passes { "good" } else { "bad" };
+    Line { tone, text, sub, href, act, until, ..Line::default() }
 }
 
 /// What mends it: at once where nothing has to be said, else on a page of its own.
-fn remedy(visit: &Visit<'_>, remedy: Option<&str>, here: &str) -> (Option<Value>, Option<String>) {
-    match remedy {
+fn remedy(
+    visit: &Visit<'_>,
+    (check, remedy): (&str, Option<&str>),
+    (key, here): (&str, &str),
+) -> (Option<Value>, Option<String>) {
+    match remedy.filter(|name| visit.may(operation(name)).is_some()) {
         Some("ResetAccessFailedCount") => {
             let label = visit.words.page("unlock");
             let act =
@@ -67,6 +78,90 @@ fn remedy(visit: &Visit<'_>, remedy: Option<&str>, here: &str) -> (Option<Value>
         Some(name @ ("SetUserState" | "SetInitialPassword" | "RestoreUserDeletionQuarantine")) => {
             (None, Some(format!("{here}/{name}")))
         }
+        Some("IssueTemporaryAccessPass") => {
+            let passes = directory::find("TemporaryAccessPass", true);
+            (None, passes.map(|passes| format!("{}/new?userId={}", visit.address(passes), encoded(key))))
+        }
+        Some("PatchUser") => (None, Some(format!("{here}#f-user{check}"))),
         _ => (None, None),
     }
+}
+
+/// What is known of a user in applications, for who may list it: who the user is there, and the ways to sign-ins,
+/// sessions, grants and second factors.
+const OF_SIGN_IN: [(&str, &str); 4] = [
+    ("SignInRecord", ""),
+    ("SignInSession", "&view=live"),
+    ("SignInGrant", "&view=live"),
+    ("SignInFactor", ""),
+];
+
+/// Who a user is in applications, and what came of sign-ins to them.
+///
+/// # Errors
+/// The operations' own.
+pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
+    let people = directory::find("ApplicationUser", false);
+    let Some((people, list)) = people.and_then(|people| Some((people, visit.may(people.list)?))) else {
+        return Ok(None);
+    };
+    let mut input = Input::of(list, Vec::new());
+    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
+    let rows = visit.perform(input).await?.json();
+    let Some(id) = rows.pointer("/0/id").and_then(Value::as_str) else { return Ok(None) };
+    let mut lines: Vec<Line> = attack(visit, id).await?.into_iter().collect();
+    lines.push(Line {
+        icon: Some(icon(people.name)),
+        text: raised(&visit.words.resource(people.name)),
+        href: Some(format!("{}/{}", visit.address(people), encoded(id))),
+        ..Line::default()
+    });
+    for (name, view) in OF_SIGN_IN {
+        let Some(of) = directory::find(name, false).filter(|of| visit.may(of.list).is_some()) else {
+            continue;
+        };
+        lines.push(Line {
+            icon: Some(icon(name)),
+            text: visit.words.resources(name),
+            href: Some(format!("{}?of=platformUserId:{}{view}", visit.address(of), encoded(id))),
+            ..Line::default()
+        });
+    }
+    Ok(Some(Card {
+        title: visit.words.page("in_applications").into(),
+        kind: "lines",
+        lines,
+        ..Card::default()
+    }))
+}
+
+/// So many refused attempts from one address within a day are told as an attack.
+const MOST_REFUSED: usize = 10;
+/// The most attempts that are looked at.
+const LOOKED_AT: &str = "200";
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// The address that most refused attempts of the last day came from, if they are so many.
+async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
+    let Some(op) = visit.may(operation("GetSignInRecords")) else { return Ok(None) };
+    let mut input = Input::of(op, Vec::new());
+    let since = json!(written(visit.now.plus(-DAY_MS)));
+    let filter =
+        format!("platformUserId eq {} and outcome eq \"Refused\" and occurredOn gt {since}", json!(person));
+    let query = [("filter", filter.as_str()), ("count", LOOKED_AT)];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let rows = visit.perform(input).await?.json();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for address in rows.as_array().into_iter().flatten().filter_map(|row| row["address"].as_str()) {
+        *counts.entry(address).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= MOST_REFUSED);
+    Ok(most.map(|(address, count)| {
+        let text = visit
+            .words
+            .page("looks_like_attack")
+            .replace("{n}", &count.to_string())
+            .replace("{from}", address);
+        Line { icon: Some("triangle-alert"), tone: "bad", text, ..Line::default() }
+    }))
 }

@@ -5,7 +5,7 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use super::groups;
-use crate::{directory::Resource, pages::relate, words::Words};
+use crate::{arranged, directory::Resource, pages::relate, words::Words};
 
 /// An act on many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Act {
     }
 
     /// What it is called.
-    pub fn label(self, words: &Words) -> &str {
+    pub fn label<'a>(self, words: &'a Words, resource: &Resource) -> &'a str {
         words.page(match self {
             Self::Unlock => "unlock",
             Self::Deactivate => "many_deactivate",
@@ -64,7 +64,7 @@ impl Act {
             Self::TakeOut => "many_take_out",
             Self::RemovePasswords => "many_remove_passwords",
             Self::GiveBackPasswords => "many_give_back_passwords",
-            Self::Delete => "delete",
+            Self::Delete => arranged::deleting(resource.name).map_or("delete", |(act, ..)| act),
             Self::Restore => "many_restore",
         })
     }

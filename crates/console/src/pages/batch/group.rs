@@ -14,7 +14,7 @@ use crate::{directory::Resource, pages::relate::found_field, parts::FormPage, vi
 /// The page cannot be made.
 pub fn ask(visit: &Visit<'_>, resource: &Resource, act: Act) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let heading = act.label(words);
+    let heading = act.label(words, resource);
     let back = back(visit, resource);
     let field = found_field(visit, "group", super::groups());
     let section = json!({ "title": "", "about": "", "fields": [field], "is_readonly": false });

@@ -74,7 +74,7 @@ pub fn offered(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
 /// The buttons of those of these acts that the person may do.
 pub fn buttons(visit: &Visit<'_>, resource: &Resource, acts: &[Act]) -> Vec<Value> {
     let told = acts.iter().copied().filter(|act| visit.may(act.op(resource)).is_some()).map(|act| {
-        json!({ "name": act.name(), "label": act.label(visit.words), "is_dangerous": act == Act::Delete })
+        json!({ "name": act.name(), "label": act.label(visit.words, resource), "is_dangerous": act == Act::Delete })
     });
     told.collect()
 }

@@ -44,7 +44,7 @@ pub async fn show(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<Answe
     }
     facts.extend(told(words, &refused));
     let address = back(visit, asked.resource);
-    let heading = format!("{}: {}", asked.act.label(words), wanted.len());
+    let heading = format!("{}: {}", asked.act.label(words, asked.resource), wanted.len());
     let list = json!({ "href": address, "label": words.resources(asked.resource.name) });
     if wanted.is_empty() {
         let content = json!({ "heading": heading, "text": words.page("many_nothing"), "facts": facts, "trace": "", "link": list });

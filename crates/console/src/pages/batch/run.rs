@@ -63,7 +63,7 @@ async fn run_each(
         return finished(visit, asked, &done).await;
     }
     let words = visit.words;
-    let heading = format!("{}: {}", asked.act.label(words), done.len());
+    let heading = format!("{}: {}", asked.act.label(words, asked.resource), done.len());
     let refused = named(visit, asked, refused).await?;
     let content = json!({
         "heading": heading, "text": words.page("partly_done"), "facts": told(words, &refused), "trace": "",
@@ -124,7 +124,7 @@ async fn finished(
         return Ok(visit.done(&address, note, &Undo::of(visit, action, fields)));
     }
     let words = visit.words;
-    let heading = format!("{}: {}", asked.act.label(words), keys.len());
+    let heading = format!("{}: {}", asked.act.label(words, asked.resource), keys.len());
     let list = json!({ "href": address, "label": words.resources(asked.resource.name) });
     let content = json!({
         "back": list, "heading": heading, "text": words.page("many_finished"), "facts": [], "asks": null, "errors": [],

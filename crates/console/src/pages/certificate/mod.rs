@@ -12,7 +12,7 @@ pub use self::upload::{ask, run};
 use super::list::title_of;
 use crate::{
     directory::{self, Resource, encoded},
-    fields::{plain, readable},
+    fields::plain,
     parts::{Card, Line},
     visit::Visit,
 };
@@ -84,7 +84,8 @@ pub async fn card(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -
         lines.extend(signing(visit, resource, (row, &outliving)));
     } else {
         lines.push(line("", words.page(&format!("cert_does_{kind}")), "", None));
-        lines.push(line("warn", words.page("cert_then_nobody"), &until(visit, row), None));
+        let until = plain(&row["validTo"]);
+        lines.push(Line { until, ..line("warn", words.page("cert_then_nobody"), "", None) });
     }
     let providers = row["idpInstances"].as_array().map_or(0, Vec::len);
     if providers > 0 {
@@ -113,19 +114,15 @@ fn signing(
         return vec![line("good", &text, "", Some(&link(other)))];
     }
     let does = line("good", words.page(&format!("cert_does_{}", plain(&row["certType"]))), "", None);
-    let until = until(visit, row);
+    let until = plain(&row["validTo"]);
     let after = match levels.iter().skip(1).find_map(takes_over) {
         Some(other) => {
             let text = format!("{} {}", words.page("cert_then_signs"), title_of(resource, other));
-            line("warn", &text, &until, Some(&link(other)))
+            Line { until, ..line("warn", &text, "", Some(&link(other))) }
         }
-        None => line("warn", words.page("cert_then_own"), &until, None),
+        None => Line { until, ..line("warn", words.page("cert_then_own"), "", None) },
     };
     vec![does, after]
-}
-
-fn until(visit: &Visit<'_>, row: &Value) -> String {
-    format!("{} {}", visit.words.page("until"), readable(&plain(&row["validTo"])))
 }
 
 fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {

@@ -21,7 +21,7 @@ POLICY = (
 )
 ASSETS = {
     "css": "console.css", "js": "console.js", "icons": "icons.svg",
-    "import": "import.js", "editor": "editor.js", "proof": "proof.js", "sans": "sans.woff2", "sans_ext": "sans-ext.woff2", "serif": "serif.woff2",
+    "import": "import.js", "editor": "editor.js", "wait": "wait.js", "rules": "rules.json", "proof": "proof.js", "sans": "sans.woff2", "sans_ext": "sans-ext.woff2", "serif": "serif.woff2",
 }
 
 

@@ -167,6 +167,23 @@ fn no_field_is_found_by_its_columns_text() {
     }
 }
 
+/// The console names no table and no statement: it does what it does by operations. Its script knows no resource.
+#[test]
+fn the_console_knows_no_table_and_its_script_no_resource() {
+    let console = root().join("crates/console");
+    for (path, text) in sources(&console.join("src")) {
+        for word in ["SELECT ", "INSERT INTO", "UPDATE ", "DELETE FROM", " JOIN "] {
+            assert!(!text.contains(word), "{} has {word}", path.display());
+        }
+    }
+    let script = fs::read_to_string(console.join("assets/console.js")).unwrap();
+    let words: BTreeSet<&str> = script.split(|one: char| !one.is_ascii_alphanumeric()).collect();
+    // an event is what browsers call one, too
+    for shape in shapes().into_iter().filter(|shape| shape.name != "Event") {
+        assert!(!words.contains(shape.name), "console.js names {}", shape.name);
+    }
+}
+
 /// Every module says what it is.
 #[test]
 fn every_file_begins_with_its_idea() {

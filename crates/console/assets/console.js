@@ -283,6 +283,12 @@ if (palette) {
     list.forEach((option, i) => { option.ariaSelected = String(i === now); });
     if (list.length) { box.setAttribute("aria-activedescendant", list[now].id); list[now].scrollIntoView({ block: "nearest" }); } else box.removeAttribute("aria-activedescendant");
   };
+  // What was opened last comes first: this tab keeps where it led, and no names.
+  const opened = JSON.parse(sessionStorage.found ?? "[]"), used = (item) => opened.indexOf(one("a", item).pathname);
+  found.addEventListener("click", (event) => {
+    const to = event.target.closest("a")?.pathname;
+    if (to) sessionStorage.found = JSON.stringify([...opened.filter((other) => other !== to), to].slice(-20));
+  });
   const ask = later(async () => {
     const address = new URL(palette.dataset.source, location.href);
     address.searchParams.set("q", box.value);
@@ -295,6 +301,7 @@ if (palette) {
       if (title) { title.id = `found-${i}`; title.setAttribute("role", "presentation"); group.setAttribute("aria-labelledby", title.id); }
       group.setAttribute("role", "group");
     });
+    for (const list of all("ul", found)) list.append(...[...list.children].sort((a, b) => used(b) - used(a)));
     for (const item of all("ul, li", found)) item.setAttribute("role", "presentation");
     all("a", found).forEach((link, i) => { link.setAttribute("role", "option"); link.id = `option-${i}`; link.tabIndex = -1; });
     box.ariaExpanded = String(options().length > 0);
@@ -328,24 +335,14 @@ const ends = one("[data-ends]");
 if (ends) setTimeout(() => { ends.hidden = false; one("output", ends).textContent += ""; }, (ends.dataset.ends - 120) * 1000);
 const note = one(".note:not([data-ends])");
 if (note) {
+  // What was done is said once: the address is that of the page alone, to be mailed or looked at again.
+  const address = new URL(location.href);
+  for (const name of ["done", "undo"]) address.searchParams.delete(name);
+  history.replaceState(history.state, "", address);
   // What was there from the beginning is not read out: it is said again.
   const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else note.remove(); };
   setTimeout(() => { says.textContent += ""; }, 200);
   setTimeout(end, one("form", note) ? 10000 : 4000);
-}
-
-// What is to be waited for is counted down; what only reads is asked again then.
-const wait = one("[data-wait]");
-if (wait) {
-  const until = Date.now() + 1000 * wait.dataset.wait;
-  for (const told of all("[hidden]", wait)) told.hidden = false;
-  const ticking = setInterval(() => {
-    const left = Math.max(0, Math.ceil((until - Date.now()) / 1000));
-    one("b", wait).textContent = left;
-    if (left) return;
-    clearInterval(ticking);
-    if ("again" in wait.dataset) location.reload();
-  }, 1000);
 }
 
 /* Keys */

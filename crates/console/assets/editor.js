@@ -3,6 +3,22 @@ const form = document.getElementById("edit");
 const text = form.elements.content, show = document.querySelector("[data-show]");
 let frame = document.querySelector("iframe[name=preview]"), timer;
 
+// The number of each line beside it.
+const place = document.createElement("div"), numbers = document.createElement("div");
+place.className = "numbered";
+numbers.ariaHidden = "true";
+text.replaceWith(place);
+place.append(numbers, text);
+function number() {
+  const lines = text.value.split("\n").length;
+  while (numbers.childElementCount > lines) numbers.lastChild.remove();
+  while (numbers.childElementCount < lines) numbers.append(document.createElement("i"));
+  numbers.scrollTop = text.scrollTop;
+}
+text.addEventListener("input", number);
+text.addEventListener("scroll", () => { numbers.scrollTop = text.scrollTop; });
+number();
+
 function go(line, column) {
   const before = text.value.split("\n").slice(0, line - 1).join("\n");
   const at = (line > 1 ? before.length + 1 : 0) + column - 1, end = text.value.indexOf("\n", at);

@@ -18,7 +18,7 @@ struct Asset {
     text: Option<CompressedText>,
 }
 
-static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 11]> = LazyLock::new(|| {
     let fonts = [
         font("sans", "sans.woff2", include_bytes!("../assets/sans.woff2")),
         font("sans_ext", "sans-ext.woff2", include_bytes!("../assets/sans-ext.woff2")),
@@ -56,6 +56,18 @@ static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
             "text/javascript; charset=utf-8",
             without_comments(include_str!("../assets/editor.js")),
         ),
+        text(
+            "wait",
+            "wait.js",
+            "text/javascript; charset=utf-8",
+            without_comments(include_str!("../assets/wait.js")),
+        ),
+        text(
+            "rules",
+            "rules.json",
+            "application/speculationrules+json",
+            include_str!("../assets/rules.json").to_owned(),
+        ),
         text("icons", "icons.svg", "image/svg+xml", include_str!("../assets/icons.svg").to_owned()),
         sans,
         sans_ext,
@@ -63,9 +75,10 @@ static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
     ]
 });
 
-/// A module without its comments, which are for who reads the source.
+/// A module without its comments and what it is indented by, which are for who reads the source.
 fn without_comments(module: &str) -> String {
-    let lines = module.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let lines = module.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//") && !line.starts_with("/*"));
     lines.collect::<Vec<_>>().join("\n")
 }
 

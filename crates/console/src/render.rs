@@ -97,8 +97,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; frame-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types console";
 /// What a page may ask the browser for: passkeys alone.
-const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), \
-    geolocation=(), microphone=(), payment=(), usb=()";
+const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentials-create=(self), \
+    accelerometer=(), autoplay=(), camera=(), clipboard-read=(), display-capture=(), encrypted-media=(), fullscreen=(), \
+    geolocation=(), gyroscope=(), hid=(), idle-detection=(), magnetometer=(), microphone=(), midi=(), payment=(), \
+    picture-in-picture=(), screen-wake-lock=(), serial=(), sync-xhr=(), usb=(), xr-spatial-tracking=()";
 
 /// Answers with a page.
 ///
@@ -222,6 +224,13 @@ mod tests {
                 ["style=", " onclick", " onload", "|safe", "| safe", "<style", "javascript:", "macro "]
             {
                 assert!(!text.contains(forbidden), "{name} has {forbidden}");
+            }
+            // any handler: an attribute whose name begins with on
+            for rest in text.split(" on").skip(1) {
+                let word: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+                let is_handler =
+                    rest.get(word.len()..).is_some_and(|rest| rest.trim_start().starts_with('='));
+                assert!(word.is_empty() || !is_handler, "{name} has on{word}");
             }
         }
     }

@@ -7,7 +7,7 @@ use chancery_web::{
     AnswerBody, App, AskedStore, Cookies, Input, Output, RequestBody, Visitor, are_served, compress,
     languages, read_post,
 };
-use http::{Method, Response, request::Parts};
+use http::{HeaderName, HeaderValue, Method, Response, request::Parts};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -31,6 +31,9 @@ const FIRST_STORE: &str = "default";
 const SMALL: usize = 64 << 10;
 /// The most bytes of a form.
 const LARGEST: usize = 4 << 20;
+
+/// How long a use of a session is not noted again, in ms.
+const USE_NOTED_MS: i64 = 60_000;
 
 /// Parameters of a query or a form.
 pub type Parameters = Vec<(String, String)>;
@@ -271,7 +274,7 @@ impl Failure {
     fn answered(&self, problem: &Problem, context: &Value) -> Result<Response<AnswerBody>, Problem> {
         let mut response = page(self.status, "message.html", context)?;
         for (name, value) in &problem.headers {
-            if let Ok(value) = http::HeaderValue::try_from(value) {
+            if let Ok(value) = HeaderValue::try_from(value) {
                 response.headers_mut().insert(*name, value);
             }
         }
@@ -374,7 +377,14 @@ impl Visit<'_> {
         if let (Some(filled), Value::Object(told)) = (filled.as_object_mut(), told) {
             filled.extend(told);
         }
-        page(status, template, &filled)
+        let mut response = page(status, template, &filled)?;
+        // a page is read while a pointer rests on the link to it; that is no use of the session
+        let rules =
+            assets::ADDRESSES.get("rules").and_then(|rules| HeaderValue::try_from(rules.to_string()).ok());
+        if let Some(rules) = rules {
+            response.headers_mut().insert(HeaderName::from_static("speculation-rules"), rules);
+        }
+        Ok(response)
     }
 
     /// A page that says one thing.
@@ -402,7 +412,8 @@ impl Visit<'_> {
     fn me(&self) -> Value {
         let visitor = &self.visitor;
         let idle = self.app.console_lifetimes.idle;
-        let ends = idle.min(visitor.session.expires_on.0 - self.now.0) / 1000;
+        // a use within the minute after another one is not noted, so the end may come that much sooner
+        let ends = (idle - USE_NOTED_MS).min(visitor.session.expires_on.0 - self.now.0) / 1000;
         let roles = visitor.caller.roles.iter().map(|held| self.words.choice(held.role.name()));
         json!({
             "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),

@@ -28,6 +28,10 @@ on_both_engines! {
         let proof = files(&browser.open(entry).await.html).into_iter().find(|file| file.contains("/proof-")).unwrap();
         let first = loaded.clone();
         loaded.push(proof);
+        for path in ["/console/CustomView/try", "/console/store/default/User/import"] {
+            let islands = files(&browser.open(path).await.html).into_iter().filter(|file| file.ends_with(".js") && !first.contains(file));
+            loaded.extend(islands);
+        }
         for file in &loaded {
             let answer = world.anonymous.send(Method::GET, file, &gzip, Vec::new()).await;
             assert_eq!(answer.status, 200, "{file}");
@@ -35,12 +39,14 @@ on_both_engines! {
             let name = format!("{}.{}", kind.split('-').next().unwrap(), kind.rsplit('.').next().unwrap());
             sizes.insert(name, answer.bytes.len());
         }
-        for (file, most) in [("console.css", 10 << 10), ("console.js", 6 << 10), ("proof.js", 4 << 10)] {
+        let islands = ["proof.js", "editor.js", "import.js"];
+        let bounds = [("console.css", 10 << 10), ("console.js", 6 << 10)].into_iter().chain(islands.map(|island| (island, 4 << 10)));
+        for (file, most) in bounds {
             assert!(sizes[file] <= most, "{file}: {} of {most} bytes", sizes[file]);
         }
         let answer = browser.open_with("/console/store/default/User", &gzip).await;
         assert_eq!(answer.header("content-encoding"), Some("gzip"));
-        let view: usize = sizes.iter().filter(|(name, _)| *name != "proof.js").map(|(_, size)| size).sum::<usize>() + answer.bytes.len();
+        let view: usize = sizes.iter().filter(|(name, _)| !islands.contains(&name.as_str())).map(|(_, size)| size).sum::<usize>() + answer.bytes.len();
         let fonts: usize = sizes.iter().filter(|(name, _)| name.ends_with("woff2")).map(|(_, size)| size).sum();
         assert!(first.len() >= 4 && answer.bytes.len() <= 15 << 10, "a page has {} bytes", answer.bytes.len());
         assert!(view <= 90 << 10 && view - fonts <= 40 << 10, "{view} bytes, {fonts} of them fonts: {sizes:?}");

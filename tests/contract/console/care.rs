@@ -95,6 +95,44 @@ on_both_engines! {
         world.admin.get(&own).await.expect(404);
     }
 
+    /// What an act needs and does not have is said on its button, which leads there; what hangs on somebody is told before.
+    async fn what_is_missing_is_said_before(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let own = world.path(&format!("/User/{}", id(&user)));
+        let path = format!("/console/store/default/User/{}", id(&user));
+        let page = browser.open(&path).await;
+        assert!(page.html.contains(&format!("href=\"{path}#f-emailAddress\">")) && page.html.contains("no e-mail address"), "{}", page.html);
+        let body = json!({ "emailAddress": "grace@example.com", "concurrencyToken": user["concurrencyToken"] });
+        world.admin.patch(&own, body).await.expect(202);
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("/settings#f-EMailSenderAddress\"") && page.html.contains("no mail server"), "{}", page.html);
+        world.set_option("MailServerConfig", r#"{"Host": "localhost", "Port": 9}"#).await;
+        world.set_option("EMailSenderAddress", "it@example.com").await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains(&format!("href=\"{path}/SendPasswordResetEmail\"")), "{}", page.html);
+        let group = world.admin.post(&world.path("/Group"), json!({ "name": "Harbour" })).await.is(201).json();
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&group))), json!({ "relatedIds": [user["id"]] })).await.expect(202);
+        let ask = browser.open(&format!("{path}/delete")).await;
+        assert!(ask.html.contains(": 1</li>") && ask.html.contains("It can be restored until"), "{}", ask.html);
+    }
+
+    /// A text of several lines is told line by line, with what stands around what changed.
+    async fn a_text_is_reviewed_by_line(world: World) {
+        let mut browser = administrator(&world).await;
+        let content = (1..20).map(|line| format!("<p>{line}</p>\n")).collect::<String>();
+        let view = world.make("CustomView", json!({ "location": "/views/global/SignIn", "content": content })).await;
+        let path = "/console/CustomView/%2Fviews%2Fglobal%2FSignIn";
+        let page = browser.open(path).await;
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let changed = content.replace("<p>10</p>", "<p>ten</p>");
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("content", &changed), ("review", "true")];
+        let review = post(&world, &mut browser, &page, path, &fields).await;
+        assert!(review.html.contains("<del>&lt;p&gt;10&lt;/p&gt;</del><ins>&lt;p&gt;ten&lt;/p&gt;</ins>"), "{}", review.html);
+        assert!(!review.html.contains("<span>&lt;p&gt;1&lt;/p&gt;</span>"), "what did not change is folded: {}", review.html);
+        let _ = view;
+    }
+
     /// What was done by a slip is taken back from the note that says it was done.
     async fn a_slip_is_taken_back(world: World) {
         let mut browser = administrator(&world).await;

@@ -259,6 +259,15 @@ on_both_engines! {
         assert_eq!(rest.html.matches("name=\"selected\"").count(), 11);
         let found = browser.open("/console/store/default/User?q=worker1").await;
         assert_eq!(found.html.matches("name=\"selected\"").count(), 10);
+        // how many there are is counted for who asks
+        assert!(page.html.contains("counted=true\">Count all"), "{}", page.html);
+        let counted = browser.open("/console/store/default/User?counted=true").await;
+        assert!(counted.html.contains("In all: 61"), "{}", counted.html);
+        // settings and acts are found as places are, by who may do them
+        let lock = browser.open("/console/find?q=TemporaryLockDuration&part=1").await;
+        assert!(lock.html.contains("/settings#f-TemporaryLockDuration\""), "{}", lock.html);
+        let acts = browser.open("/console/find?q=new%20user&part=1").await;
+        assert!(acts.html.contains("href=\"/console/store/default/User/new\""), "{}", acts.html);
         let none = browser.open("/console/store/default/User?q=nobody").await;
         assert!(none.html.contains("Nothing found") && none.status == 200, "{}", none.html);
         let part = browser.open("/console/find?q=worker00&part=1").await;

@@ -3,7 +3,7 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{BASE, Browser, PASSWORD, administrator, assign, person, post, sign_in};
+use super::{BASE, Browser, PASSWORD, administrator, assign, pattern::lists, person, post, sign_in};
 use crate::{id, management::type_id};
 
 on_both_engines! {
@@ -65,6 +65,68 @@ on_both_engines! {
         world.admin.delete(&format!("{BASE}/SignInSession/{}", id(&session))).await.expect(204);
         let page = browser.open("/console/Tenant").await;
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
+    }
+
+    /// A lock ends it, an hour without use, and ten hours of use; a restart does not.
+    async fn locks_and_time_end_it(world: World) {
+        let mut browser = administrator(&world).await;
+        let set = async |what: &'static str| world.sql(vec![(what, vec![])]).await;
+        let is_out = async |browser: &mut Browser| browser.open("/console/Tenant").await.html.contains("name=\"password\"");
+        let kept = browser.cookies.clone();
+        // 31 minutes without use, and what a prefetch reads is no use
+        set("UPDATE console_session SET seen_on = seen_on - 1740000").await;
+        let prefetch = [("sec-purpose", "prefetch")];
+        assert_eq!(browser.open_with("/console/Tenant", &prefetch).await.status, 200);
+        set("UPDATE console_session SET seen_on = seen_on - 120000").await;
+        assert!(is_out(&mut browser).await, "half an hour without use");
+        set("UPDATE console_session SET seen_on = seen_on + 1860000").await;
+        browser.cookies.clone_from(&kept);
+        assert!(!is_out(&mut browser).await);
+        set("UPDATE console_session SET expires_on = expires_on - 36000000").await;
+        assert!(is_out(&mut browser).await, "ten hours");
+        set("UPDATE console_session SET expires_on = expires_on + 36000000").await;
+        browser.cookies.clone_from(&kept);
+        assert!(!is_out(&mut browser).await);
+        let user = world.admin.get(&world.path("/User")).await.is(200).json()[0].clone();
+        world.admin.post(&world.path(&format!("/User/{}/state", id(&user))), json!({ "isUserLocked": true })).await.expect(200);
+        assert!(is_out(&mut browser).await, "a lock");
+    }
+
+    /// The value of the cookie is another one after each proof, and the former one is good for nothing.
+    async fn a_proof_changes_the_cookie(world: World) {
+        let mut browser = administrator(&world).await;
+        let before = browser.cookies.clone();
+        let page = browser.open("/console/proof").await;
+        let next = browser.type_password(&page, "ada", PASSWORD).await;
+        browser.open(&next.onward()).await.answer.expect(200);
+        assert_ne!(before["chancery-console"], browser.cookies["chancery-console"]);
+        browser.open("/console/Tenant").await.answer.expect(200);
+        let mut former = Browser::new(&world);
+        former.cookies = before;
+        former.cookies.retain(|name, _| name == "chancery-console");
+        assert!(former.open("/console/Tenant").await.html.contains("name=\"password\""));
+    }
+
+    /// Looking at pages changes nothing, whoever looks: they are fetched ahead.
+    async fn looking_changes_nothing(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("grace").await;
+        let newest = async |trail: String| {
+            world.admin.get(&format!("{trail}?count=1&sortOrder=descending")).await.is(200).json()[0]["id"].clone()
+        };
+        let trails = || [world.path("/CustomAuditTrail"), format!("{BASE}/CustomAuditTrail")];
+        let [of_store, of_configuration] = trails();
+        let before = (newest(of_store).await, newest(of_configuration).await);
+        for path in lists() {
+            browser.open(&path).await;
+            browser.open(&format!("{path}/new")).await;
+        }
+        let here = format!("/console/store/default/User/{}", id(&user));
+        for rest in ["", "/delete", "/SetUserState", "/EraseUser", "/SendPasswordResetEmail", "/relation/memberOfGroups", "/owned/UserProfile"] {
+            browser.open(&format!("{here}{rest}")).await;
+        }
+        let [of_store, of_configuration] = trails();
+        assert_eq!((newest(of_store).await, newest(of_configuration).await), before);
     }
 
     /// A form is of this server's page and of this session, or nothing is done.
@@ -136,6 +198,12 @@ on_both_engines! {
             assert_eq!(page.answer.header("x-frame-options"), Some("DENY"));
             assert_eq!(page.answer.header("cross-origin-opener-policy"), Some("same-origin"));
             assert_eq!(page.answer.header("referrer-policy"), Some("same-origin"));
+            assert_eq!(page.answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+            for part in ["connect-src 'self'", "form-action 'self'", "frame-src 'none'", "trusted-types console"] {
+                assert!(policy.contains(part), "{path}: {policy}");
+            }
+            let permissions = page.answer.header("permissions-policy").unwrap();
+            assert!(permissions.contains("publickey-credentials-get=(self)") && permissions.contains("camera=()"), "{permissions}");
         }
     }
 
@@ -146,7 +214,7 @@ on_both_engines! {
         let fields = [("theme", "dark"), ("lang", "de"), ("density", "compact"), ("back", "/console/Tenant")];
         let next = post(&world, &mut browser, &page, "/console/me", &fields).await;
         assert!(next.address.ends_with("/console/Tenant"), "{}", next.address);
-        assert!(next.html.contains("<html lang=\"de\" data-theme=\"dark\" data-density=\"compact\">"), "{}", next.html);
+        assert!(next.html.contains("<html lang=\"de\" dir=\"ltr\" data-theme=\"dark\" data-density=\"compact\">"), "{}", next.html);
         assert!(next.html.contains("Mandanten"));
         // what the interface refuses in English is told in the page's language
         let form = browser.open("/console/Customer/new").await;
@@ -155,7 +223,7 @@ on_both_engines! {
         assert!(refused.status == 400 && refused.html.contains("Name fasst höchstens 256 Zeichen, nicht 300"), "{}", refused.html);
         // what fails is told in it, too, and looks as other pages do
         let nowhere = browser.open("/console/nowhere").await;
-        assert!(nowhere.html.contains("<html lang=\"de\" data-theme=\"dark\""), "{}", nowhere.html);
+        assert!(nowhere.html.contains("<html lang=\"de\" dir=\"ltr\" data-theme=\"dark\""), "{}", nowhere.html);
         assert!(nowhere.html.contains("Diese Seite gibt es in der Konsole nicht."), "{}", nowhere.html);
         let away = [("theme", ""), ("lang", "en"), ("density", ""), ("back", "//evil.example")];
         let next = post(&world, &mut browser, &next, "/console/me", &away).await;

@@ -165,7 +165,7 @@ async fn confirm(
     let heading = format!("{label}: {title}");
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page("for_good_text"),
-        "errors": errors(visit, problem), "facts": [], "asks": { "label": words.page("type_name"), "expected": title },
+        "errors": errors(visit, problem), "facts": [words.page("for_good_stays")], "asks": { "label": words.page("type_name"), "expected": title },
         "action": format!("{here}/{}", op.name), "hidden": [{ "name": "key", "value": fresh_key() }],
         "confirm": { "label": label, "is_dangerous": true }, "cancel": { "href": here, "label": words.page("cancel") },
         "api_call": example(visit, op, &[key]),

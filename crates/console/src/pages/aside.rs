@@ -63,7 +63,11 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
         .into_iter()
         .map(|op| {
             let label = super::act::label(visit, op);
-            json!({ "label": label, "icon": null, "href": format!("{here}/{}", op.name), "is_main": false, "is_dangerous": false })
+            let (label, href) = match lacks(visit, op.name, (row, here)) {
+                Some((what, href)) => (format!("{label}: {}", visit.words.page(what)), href),
+                None => (label, format!("{here}/{}", op.name)),
+            };
+            json!({ "label": label, "icon": null, "href": href, "is_main": false, "is_dangerous": false })
         })
         .collect();
     for (text, name, wire) in arranged::makes(resource.name) {
@@ -88,6 +92,23 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
         }));
     }
     acts
+}
+
+/// What an act needs and does not have: the key of the text, and where it is set.
+fn lacks(visit: &Visit<'_>, operation: &str, (row, here): (&Value, &str)) -> Option<(&'static str, String)> {
+    if operation != "SendPasswordResetEmail" {
+        return None;
+    }
+    if row["emailAddress"].as_str().is_none_or(str::is_empty) {
+        return Some(("lacks_address", format!("{here}#f-emailAddress")));
+    }
+    let store = visit.visitor.store.as_ref()?;
+    let is_set = |name: &str| !store.scope.options.text(name).is_empty();
+    if is_set("MailServerConfig") && is_set("EMailSenderAddress") {
+        return None;
+    }
+    let owner = directory::find("IdpInstance", false).filter(|owner| settings::are_offered(visit, owner))?;
+    Some(("lacks_mail", format!("{}/{}/settings#f-EMailSenderAddress", visit.address(owner), store.scope.id)))
 }
 
 /// What belongs to a row: its relations, and the resources that name it.

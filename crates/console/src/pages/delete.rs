@@ -7,12 +7,13 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
+    aside::is_read_apart,
     form::{errors, shown},
     item::read,
     list::{key_of, title_of},
     me::written,
     navigation::{icon, position},
-    reference,
+    reference, relate,
 };
 use crate::{
     arranged,
@@ -68,7 +69,7 @@ async fn question(
     let until = keeping(visit, resource).map(|span| {
         format!("{} {}", words.page("restorable_until"), readable(&written(visit.now.plus(span))))
     });
-    let facts: Vec<String> = until.into_iter().collect();
+    let facts: Vec<String> = hanging(visit, resource, (key, &row)).await?.into_iter().chain(until).collect();
     let asks = is_for_good.then(|| json!({ "label": words.page("type_name"), "expected": title }));
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page(text),
@@ -77,6 +78,51 @@ async fn question(
         "cancel": { "href": here, "label": words.page("cancel") }, "api_call": api_call,
     });
     visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
+}
+
+/// The most of one kind that are counted.
+const MOST_COUNTED: usize = 100;
+
+/// What hangs on a row, in numbers: what it is linked with, and what it owns.
+async fn hanging(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<Vec<String>, Problem> {
+    let words = visit.words;
+    let mut counts = Vec::new();
+    for relation in resource.shape.relations {
+        let piece = (MOST_COUNTED + 1, None);
+        let linked = if is_read_apart(resource) {
+            relate::linked(visit, (resource, relation), key, piece).await?.map(|(rows, _)| rows)
+        } else {
+            None
+        };
+        let count = linked.unwrap_or_else(|| relate::nested(row, relation)).len();
+        counts.push((words.field(relation.name), count));
+    }
+    for owned in &resource.owned {
+        let Some(op) = visit.may(owned.list) else { continue };
+        let mut input = Input::of(op, vec![key.to_owned()]);
+        input.query.push(("count".to_owned(), (MOST_COUNTED + 1).to_string()));
+        counts.push((words.resources(owned.shape.name), visit.perform(input).await?.rows().len()));
+    }
+    for child in directory::resources() {
+        let field = child.shape.parents.iter().find(|parent| std::ptr::eq(parent.shape, resource.shape));
+        let Some((field, op)) = field.map(|parent| parent.field).zip(visit.may(child.list)) else { continue };
+        let mut input = Input::of(op, Vec::new());
+        input.is_brief = true;
+        input.query = vec![
+            ("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))),
+            ("count".to_owned(), (MOST_COUNTED + 1).to_string()),
+        ];
+        counts.push((words.resources(child.name), visit.perform(input).await?.rows().len()));
+    }
+    let told = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| {
+        let more = if count > MOST_COUNTED { "+" } else { "" };
+        format!("{name}: {}{more}", count.min(MOST_COUNTED))
+    });
+    Ok(told.collect())
 }
 
 /// What a row is called, where its own name may be that of another row.

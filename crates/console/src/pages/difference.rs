@@ -1,10 +1,11 @@
 //! What an entry of the trail changed, member by member: before and after, and what stayed as it was.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
 use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
 use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
 
 use super::reference::{self, Names};
 use crate::{
@@ -15,6 +16,53 @@ use crate::{
 
 /// The most characters of a value that stand in the table: the whole stands below it.
 const MOST: usize = 600;
+
+/// The unchanged lines that stand around what changed.
+const CONTEXT: usize = 2;
+/// The most lines of a difference.
+const MOST_LINES: usize = 400;
+/// How long a difference is looked for, before what is left counts as changed.
+const LONGEST: Duration = Duration::from_millis(200);
+
+/// A change as templates take it: label, before and after; of several lines, and of JSON, line by line.
+pub fn change(label: &str, before: &str, after: &str) -> Value {
+    let (was, is) = (laid_out(before), laid_out(after));
+    if !was.contains('\n') && !is.contains('\n') {
+        return json!({ "label": label, "before": short(before), "after": short(after), "lines": null });
+    }
+    json!({ "label": label, "before": "", "after": "", "lines": lines(&was, &is) })
+}
+
+/// JSON with a member a line; other texts as they are.
+fn laid_out(text: &str) -> Cow<'_, str> {
+    let read = if text.starts_with(['{', '[']) { serde_json::from_str::<Value>(text).ok() } else { None };
+    let told = read.and_then(|read| serde_json::to_string_pretty(&read).ok());
+    told.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// The lines that went, those that came, and some around them.
+fn lines(before: &str, after: &str) -> Vec<Value> {
+    let found = TextDiff::configure().timeout(LONGEST).diff_lines(before, after);
+    let mut told = Vec::new();
+    for (number, group) in found.grouped_ops(CONTEXT).iter().enumerate() {
+        if number > 0 {
+            told.push(json!({ "kind": "more", "text": "" }));
+        }
+        for line in group.iter().flat_map(|op| found.iter_changes(op)) {
+            let kind = match line.tag() {
+                ChangeTag::Delete => "went",
+                ChangeTag::Insert => "came",
+                ChangeTag::Equal => "same",
+            };
+            told.push(json!({ "kind": kind, "text": line.value().trim_end_matches(['\r', '\n']) }));
+        }
+    }
+    if told.len() > MOST_LINES {
+        told.truncate(MOST_LINES);
+        told.push(json!({ "kind": "more", "text": "" }));
+    }
+    told
+}
 
 /// The members that changed, and those that did not, as templates take them.
 #[derive(Default)]
@@ -56,10 +104,9 @@ pub async fn between(
         let label = visit.words.field(&wire);
         let told = |row: &Value, value: &Value| told(visit, field, (row, value), &names);
         if was != is {
-            let change = json!({ "label": label, "before": told(before, was), "after": told(after, is) });
-            difference.changed.push(change);
+            difference.changed.push(change(&label, &told(before, was), &told(after, is)));
         } else if !is.is_null() {
-            difference.unchanged.push(json!({ "label": label, "value": told(after, is) }));
+            difference.unchanged.push(json!({ "label": label, "value": short(&told(after, is)) }));
         }
     }
     Ok(difference)
@@ -103,15 +150,15 @@ async fn linked(
         reference::find(visit, other, &all, &mut names).await?;
     }
     let called = |id: &String| names.get(id).map_or_else(|| id.clone(), |(name, _)| name.clone());
-    let told = |ids: &BTreeSet<String>| short(&ids.iter().map(called).collect::<Vec<_>>().join(", "));
+    let told = |ids: &BTreeSet<String>| ids.iter().map(called).collect::<Vec<_>>().join(", ");
     let label = visit.words.field(relation.map_or(name, |relation| relation.name));
-    let change = json!({ "label": label, "before": told(&links.removed), "after": told(&links.added) });
+    let change = change(&label, &told(&links.removed), &told(&links.added));
     Ok(Difference { changed: vec![change], unchanged: Vec::new() })
 }
 
 /// A value for people.
 fn told(visit: &Visit<'_>, field: Option<&Field>, (row, value): (&Value, &Value), names: &Names) -> String {
-    let text = match (field, value) {
+    match (field, value) {
         (_, Value::Null) => String::new(),
         (None, value) => plain(value),
         (Some(field), _) if is_secret(field, row) => "•••••".to_owned(),
@@ -119,14 +166,53 @@ fn told(visit: &Visit<'_>, field: Option<&Field>, (row, value): (&Value, &Value)
             names.get(id).map_or_else(|| id.clone(), |(name, _)| name.clone())
         }
         (Some(field), value) => cell(field, value, visit.words).text,
-    };
-    short(&text)
+    }
 }
 
 /// A text as far as it stands in the table.
-pub fn short(text: &str) -> String {
+fn short(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{} …", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::change;
+
+    fn told(before: &str, after: &str) -> Vec<(String, String)> {
+        let change = change("x", before, after);
+        let lines = change["lines"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        lines.map(|line| (text(&line["kind"]), text(&line["text"]))).collect()
+    }
+
+    #[test]
+    fn lines_are_told_with_what_is_around_them() {
+        let before = (1..20).map(|number| format!("{number}\n")).collect::<String>();
+        let lines = told(&before, &before.replace("10\n", "ten\n"));
+        let kinds: String = lines.iter().map(|(kind, text)| format!("{kind}:{text} ")).collect();
+        assert_eq!(kinds, "same:8 same:9 went:10 came:ten same:11 same:12 ");
+    }
+
+    #[test]
+    fn json_is_told_by_member() {
+        let lines = told(r#"{"a":1,"b":2}"#, r#"{"a":1,"b":3}"#);
+        assert!(
+            lines.contains(&("went".into(), "  \"b\": 2".into()))
+                && lines.contains(&("came".into(), "  \"b\": 3".into()))
+        );
+        assert!(lines.contains(&("same".into(), "  \"a\": 1,".into())));
+    }
+
+    #[test]
+    fn one_line_stands_beside_the_other() {
+        assert_eq!(
+            change("x", "a", "b"),
+            json!({ "label": "x", "before": "a", "after": "b", "lines": null })
+        );
     }
 }

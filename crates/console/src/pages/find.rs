@@ -1,13 +1,15 @@
 //! One box for all: people, groups, apps and what else has a name, by how it begins; and rows that a field may name.
 
-use chancery_resource::Problem;
+use chancery_resource::{Problem, settings::Owner};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
+    import,
     list::{key_of, title_of},
-    navigation::{icon, places},
+    navigation::{icon, places, position},
+    settings,
 };
 use crate::{
     arranged,
@@ -62,6 +64,8 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let fitting = fitting
         .map(|place| json!({ "label": place.label, "sub": "", "href": place.href, "icon": place.icon }));
     add(&mut results, visit.words.page("places"), fitting);
+    add(&mut results, visit.words.page("acts"), acts(visit, &folded));
+    add(&mut results, visit.words.page("settings"), set(visit, &folded));
     let empty = if results.is_empty() { visit.words.page("nothing_found") } else { "" };
     let found = json!({ "value": text, "results": results, "empty": empty });
     if visit.parameter("part") == Some("1") {
@@ -71,6 +75,45 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         return Ok(guarded(200, html));
     }
     visit.page(200, "find.html", visit.words.page("find"), &found)
+}
+
+/// What can be begun from anywhere: a new one of what the navigation leads to, and an import.
+fn acts<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value> + 'a {
+    let mut all =
+        directory::resources().iter().filter(|one| position(one.name) != usize::MAX).collect::<Vec<_>>();
+    all.sort_by_key(|one| position(one.name));
+    let told = all.into_iter().filter(|one| visit.may(one.create).is_some()).flat_map(|one| {
+        let new = format!("{} {}", visit.words.page("new"), visit.words.resource(one.name));
+        let import = import::is_offered(visit, one).then(|| {
+            (
+                format!("{}: {}", visit.words.resources(one.name), visit.words.page("import")),
+                "import",
+                "upload",
+            )
+        });
+        let both = std::iter::once((new, "new", "plus")).chain(import);
+        both.map(|(label, end, icon)| (label, format!("{}/{end}", visit.address(one)), icon))
+            .collect::<Vec<_>>()
+    });
+    let fitting = told.filter(move |(label, ..)| label.to_lowercase().contains(folded)).take(MOST_PLACES);
+    fitting.map(|(label, href, icon)| json!({ "label": label, "sub": "", "href": href, "icon": icon }))
+}
+
+/// The settings of the user store, by what they are called; none where nothing is asked for, because they are many.
+fn set<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value> + 'a {
+    let owner = directory::find("IdpInstance", false)
+        .filter(|owner| !folded.is_empty() && settings::are_offered(visit, owner))
+        .zip(visit.visitor.store.as_ref())
+        .map(|(owner, store)| format!("{}/{}/settings", visit.address(owner), store.scope.id));
+    let entries = owner.into_iter().flat_map(|address| {
+        Owner::UserStore.entries().map(move |entry| (entry, format!("{address}#f-{}", entry.name)))
+    });
+    let told = entries.map(|(entry, href)| (visit.words.option(entry.name), entry.name, href));
+    let fits = move |label: &str, name: &str| {
+        label.to_lowercase().contains(folded) || name.to_lowercase().contains(folded)
+    };
+    let fitting = told.filter(move |(label, name, _)| fits(label, name)).take(MOST_PLACES);
+    fitting.map(|(label, name, href)| json!({ "label": label, "sub": name, "href": href, "icon": "sliders-horizontal" }))
 }
 
 /// The rows that a field may name, of each of these resources.

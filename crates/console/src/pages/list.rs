@@ -2,7 +2,7 @@
 
 use chancery_record::{Field, Kind};
 use chancery_resource::{Op, Problem};
-use chancery_web::{AnswerBody, Input};
+use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ use crate::{
 
 /// Rows of a piece.
 const PIECE: &str = "50";
+/// The parameter that asks how many rows there are.
+const COUNTED: &str = "counted";
 /// Rows that a search finds at most: more of the name finds others.
 pub const MOST_FOUND: usize = 100;
 /// The longest text that is searched for, in characters.
@@ -36,11 +38,15 @@ const LONGEST: usize = 200;
 /// The operation's own.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let Some(op) = resource.list else { return Err(Problem::not_found("list of this")) };
-    let input = match searching(visit, resource, &visit.query) {
-        Some(input) => input,
-        None => listing(visit, resource, op),
-    };
+    let found = searching(visit, resource, &visit.query);
+    let is_found = found.is_some();
+    let input = found.unwrap_or_else(|| listing(visit, resource, op));
     let call = call(visit, &input);
+    let mut input = input;
+    let is_counted = visit.parameter(COUNTED).is_some();
+    if is_counted {
+        input.query.push(owned(("includeTotal", "true")));
+    }
     let output = visit.perform(input).await?;
     let mut rows = output.rows();
     if is_of_deleted(visit, resource) {
@@ -77,9 +83,34 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let content = json!({
         "heading": heading, "about": about(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
         "search": search(visit, resource), "views": views(visit, resource), "filters": trail::form(visit, resource, &names), "columns": columns(visit, resource),
-        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": { "text": "", "href": null }, "empty": empty,
+        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": counted(visit, &output, (is_counted, is_found)), "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
+}
+
+/// How many rows there are, where that was asked for, or the way to ask: it takes a second where there are a million.
+fn counted(visit: &Visit<'_>, output: &Output, (is_counted, is_found): (bool, bool)) -> Value {
+    if is_found {
+        return json!({ "text": "", "href": null });
+    }
+    match output.header("x-total-count").filter(|_| is_counted) {
+        Some(total) => {
+            json!({ "text": format!("{} {}", visit.words.page("in_all"), grouped(total, visit.words.page("thousands"))), "href": null })
+        }
+        None => json!({ "text": visit.words.page("count_all"), "href": with(visit, &[(COUNTED, "true")]) }),
+    }
+}
+
+/// A number with a mark between its thousands.
+fn grouped(number: &str, mark: &str) -> String {
+    let mut text = String::new();
+    for (at, digit) in number.char_indices() {
+        if at > 0 && (number.len() - at) % 3 == 0 {
+            text.push_str(mark);
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// What an empty list says: its own text, or what one of its rows would be.
@@ -345,7 +376,13 @@ pub fn cursor_of(link: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::cursor_of;
+    use super::{cursor_of, grouped};
+
+    #[test]
+    fn thousands_are_apart() {
+        let told = ["7", "999", "1000", "1000014"].map(|number| grouped(number, ","));
+        assert_eq!(told, ["7", "999", "1,000", "1,000,014"]);
+    }
 
     #[test]
     fn the_next_piece_is_in_the_link() {

@@ -55,6 +55,7 @@ async fn page(
         ("hint".to_owned(), json!(words.page("members_hint"))),
         ("value".to_owned(), json!(one(&visit.form, "names").unwrap_or_default())),
         ("error".to_owned(), json!(error)),
+        ("is_filled".to_owned(), json!(true)),
     ]);
     let errors: Vec<Value> = Some(error)
         .filter(|error| !error.is_empty())

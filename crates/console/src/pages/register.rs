@@ -326,7 +326,7 @@ fn registered(
     let challenge = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     let content = json!({
         "back": { "href": address, "label": name }, "heading": format!("{}: {name}", words.page("registered_title")),
-        "kind": kind.name, "id": id, "secret": secret, "issuer": issuer, "returns": back, "challenge": challenge,
+        "kind": kind.name, "id": id, "secret": secret, "issuer": issuer, "returns": back, "redirect_uri": encoded(back), "challenge": challenge,
         "link": { "href": address, "label": words.page("to_app") },
     });
     visit.page(200, "registered.html", words.page("registered_title"), &content)

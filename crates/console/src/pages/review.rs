@@ -6,7 +6,10 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::form::{at, changed_by_form, hidden};
+use super::{
+    difference::change,
+    form::{at, changed_by_form, hidden},
+};
 use crate::{
     call::call,
     directory::{Resource, encoded},
@@ -28,7 +31,7 @@ pub fn review_page(
         .map(|(field, now)| {
             let wire = field.wire();
             let (before, after) = (told(field, base, at(base, wire)), told(field, base, now));
-            json!({ "label": words.field(wire), "before": before, "after": after })
+            change(&words.field(wire), &before, &after)
         })
         .collect();
     let sent = visit.form.iter().filter(|(name, _)| name != "review" && name != "csrf");

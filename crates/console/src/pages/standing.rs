@@ -30,7 +30,8 @@ pub async fn passkeys(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Op
         .iter()
         .map(|reason| {
             let reason = plain(reason);
-            line("warn", words.page(&format!("blocks_{reason}")), "", None)
+            let (text, mends) = (format!("blocks_{reason}"), format!("mend_{reason}"));
+            line("warn", words.page(&text), words.page(&mends), None)
         })
         .collect();
     if lines.is_empty() {

@@ -12,7 +12,7 @@ use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 
 use self::state::{Compared, KINDS, LISTS};
-use super::{difference::short, form::is_of_form};
+use super::{difference, form::is_of_form};
 use crate::{
     fields::plain,
     render::data,
@@ -161,8 +161,8 @@ fn shown(visit: &Visit<'_>, kind: &str, change: &Change) -> Value {
     let words = visit.words;
     let is_new = change.what == What::Create;
     let differences = change.differences.iter().filter(|one| !is_new || !one.after.is_null()).map(|one| {
-        let told = |value: &Value| if one.is_secret { hidden(value) } else { short(&plain(value)) };
-        json!({ "label": words.field(&one.member), "before": told(&one.before), "after": told(&one.after) })
+        let told = |value: &Value| if one.is_secret { hidden(value) } else { plain(value) };
+        difference::change(&words.field(&one.member), &told(&one.before), &told(&one.after))
     });
     json!({
         "kind": raised(&words.resource(kind)), "name": change.name, "changes": differences.collect::<Value>(),

@@ -297,10 +297,9 @@ pub fn referenced(wire: &str) -> Option<&'static Resource> {
         "platformUserId" => "ApplicationUser",
         "clientAppId" => "ClientApp",
         "tenantId" => "Tenant",
-        "idpInstanceId" => "IdpInstance",
         "mfaInstanceId" => "MfaInstance",
         "sessionId" => "SignInSession",
-        "replacementIdpInstanceId" => "IdpInstance",
+        "idpInstanceId" | "replacementIdpInstanceId" => "IdpInstance",
         _ => return None,
     };
     directory::find(name, false)

@@ -95,7 +95,7 @@ pub fn keep(
         members.insert("hidden".to_owned(), Value::Array(hidden));
         members.insert("send".to_owned(), json!(words.page("again_send")));
     }
-    let heading = content["heading"].as_str().unwrap_or_default();
+    let heading = content.get("heading").and_then(Value::as_str).unwrap_or_default();
     let mut response = page(status, "again.html", &plain(parts, words, preference, heading, &content))?;
     cookies.write(&mut response);
     Ok(response)

@@ -106,24 +106,8 @@ async fn route(
     let tags = languages(parts);
     let words = Words::of(tags.iter().map(String::as_str));
     let is_post = parts.method == Method::POST;
-    match segments {
-        ["setup", code] => {
-            let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
-            return setup::answer(app, parts, (code, &form), words, now).await;
-        }
-        ["signin"] => {
-            return match session::come_back(app, cookies, &query, now).await? {
-                Entered::In(response) => Ok(response),
-                Entered::Refused(error) => Err(refused(&error)),
-                Entered::Unknown => Err(Problem::new(
-                    ProblemKind::Unauthorized,
-                    "This sign-in is not known here any more. Sign in again.",
-                )),
-            };
-        }
-        ["proof"] if !is_post => return Ok(session::begin(app, cookies, ("/console/proven", true), now)),
-        ["proven"] if !is_post => return proof::proven(parts, words),
-        _ => {}
+    if let Some(response) = before_sign_in(app, (parts, body, segments), (words, &query), now).await? {
+        return Ok(response);
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
     let kept = cookies.find(STORE).map(|kept| percent_decode_str(&kept).decode_utf8_lossy().into_owned());
@@ -146,19 +130,7 @@ async fn route(
         visitor => visitor?,
     };
     let Some(visitor) = visitor else {
-        // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
-        let asks = parts.headers.get("sec-fetch-dest");
-        if is_post && is_ours && segments != ["signout"] {
-            let form = read_post(app, parts, body, SMALL).await?;
-            return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
-        }
-        if is_post || is_prefetch || asks.is_some_and(|asks| asks != "document") {
-            let detail = "The session has ended. Sign in again: nothing was changed.";
-            return Err(Problem::new(ProblemKind::Unauthorized, detail));
-        }
-        let is_over = cookies.find(session::SESSION).is_some();
-        let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-        return Ok(session::begin(app, cookies, (back, is_over), now));
+        return of_stranger(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
     };
     let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
@@ -209,6 +181,61 @@ async fn route(
         cookies.write(&mut response);
     }
     Ok(response)
+}
+
+/// What is asked for: the request, its body, and the segments of its path.
+type Asked<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
+
+/// Answers what needs no session: the first administrator's page, and the ways through the sign-in.
+async fn before_sign_in(
+    app: &App,
+    (parts, body, segments): Asked<'_>,
+    (words, query): (&'static Words, &Parameters),
+    now: Timestamp,
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let is_post = parts.method == Method::POST;
+    let cookies = || Cookies::read(&parts.headers, &app.token_service.public_url);
+    let response = match segments {
+        ["setup", code] => {
+            let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
+            setup::answer(app, parts, (code, &form), words, now).await?
+        }
+        ["signin"] => match session::come_back(app, cookies(), query, now).await? {
+            Entered::In(response) => response,
+            Entered::Refused(error) => return Err(refused(&error)),
+            Entered::Unknown => {
+                let detail = "This sign-in is not known here any more. Sign in again.";
+                return Err(Problem::new(ProblemKind::Unauthorized, detail));
+            }
+        },
+        ["proof"] if !is_post => session::begin(app, cookies(), ("/console/proven", true), now),
+        ["proven"] if !is_post => proof::proven(parts, words)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(response))
+}
+
+/// Answers who is not signed in: a form is kept, and a page leads to the sign-in.
+async fn of_stranger(
+    app: &App,
+    (parts, body, segments): Asked<'_>,
+    (cookies, words): (Cookies, &'static Words),
+    (is_ours, now): (bool, Timestamp),
+) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = parts.method == Method::POST;
+    // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
+    let asks = parts.headers.get("sec-fetch-dest");
+    if is_post && is_ours && segments != ["signout"] {
+        let form = read_post(app, parts, body, SMALL).await?;
+        return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
+    }
+    if is_post || parts.headers.contains_key("sec-purpose") || asks.is_some_and(|asks| asks != "document") {
+        let detail = "The session has ended. Sign in again: nothing was changed.";
+        return Err(Problem::new(ProblemKind::Unauthorized, detail));
+    }
+    let is_over = cookies.find(session::SESSION).is_some();
+    let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
+    Ok(session::begin(app, cookies, (back, is_over), now))
 }
 
 /// What the provider says where a sign-in to the console comes to nothing.

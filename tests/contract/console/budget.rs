@@ -29,7 +29,7 @@ on_both_engines! {
         let first = loaded.clone();
         loaded.push(proof);
         for path in ["/console/CustomView/try", "/console/store/default/User/import"] {
-            let islands = files(&browser.open(path).await.html).into_iter().filter(|file| file.ends_with(".js") && !first.contains(file));
+            let islands = files(&browser.open(path).await.html).into_iter().filter(|file| file.contains(".js") && !first.contains(file));
             loaded.extend(islands);
         }
         for file in &loaded {

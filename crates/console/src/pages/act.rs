@@ -276,8 +276,10 @@ async fn way_back(
         return Ok(None);
     }
     let row = read(visit, resource, key).await?;
-    let were =
-        body.iter().filter(|(_, value)| !value.is_null()).map(|(wire, _)| (wire.clone(), plain(&row[wire])));
+    let were = body
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(wire, _)| (wire.clone(), plain(row.get(wire).unwrap_or(&Value::Null))));
     let action = format!("{}/{}/{}", visit.address(resource), encoded(key), op.name);
     Ok(Some(Undo::of(visit, action, were.collect())))
 }

@@ -192,10 +192,11 @@ mod tests {
 
     #[test]
     fn lines_are_told_with_what_is_around_them() {
-        let before = (1..20).map(|number| format!("{number}\n")).collect::<String>();
+        let before: Vec<String> = (1..20).map(|number| number.to_string()).collect();
+        let before = before.join("\n");
         let lines = told(&before, &before.replace("10\n", "ten\n"));
-        let kinds: String = lines.iter().map(|(kind, text)| format!("{kind}:{text} ")).collect();
-        assert_eq!(kinds, "same:8 same:9 went:10 came:ten same:11 same:12 ");
+        let kinds: Vec<String> = lines.iter().map(|(kind, text)| format!("{kind}:{text}")).collect();
+        assert_eq!(kinds, ["same:8", "same:9", "went:10", "came:ten", "same:11", "same:12"]);
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn counted(visit: &Visit<'_>, output: &Output, (is_counted, is_found): (bool, bo
 fn grouped(number: &str, mark: &str) -> String {
     let mut text = String::new();
     for (at, digit) in number.char_indices() {
-        if at > 0 && (number.len() - at) % 3 == 0 {
+        if at > 0 && (number.len() - at).is_multiple_of(3) {
             text.push_str(mark);
         }
         text.push(digit);

@@ -9,6 +9,7 @@ import { base, call, setOptions } from './api.mjs'
 import { launch } from './chromium.mjs'
 import { configuration } from './console/configuration.mjs'
 import { editor } from './console/editor.mjs'
+import { endings } from './console/endings.mjs'
 import { oneself } from './console/oneself.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
 import { everyPage } from './console/pages.mjs'
@@ -277,6 +278,7 @@ try {
   await oneself((how) => opened(browser, how, state))
   await editor((how) => opened(browser, how, state), picture)
   await configuration((how) => opened(browser, how, state), picture)
+  await endings((how) => opened(browser, how, how.fresh ? undefined : state))
   await everyPage((how) => opened(browser, how, state), prefer, [...await records(), trial])
   await importPeople(browser, state)
 } finally {

@@ -124,3 +124,68 @@ pub fn answer(file: &str, parts: &Parts) -> Result<Response<AnswerBody>, Problem
     response.headers_mut().insert(header::CACHE_CONTROL, kept);
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    /// The colours of the style sheet by name, each in the light and in the dark.
+    fn colours() -> HashMap<String, [String; 2]> {
+        let style = include_str!("../assets/console.css");
+        let root = style.split_once(":root {").unwrap().1.split_once("}\n").unwrap().0;
+        let told = root.split(';').filter_map(|line| line.trim().strip_prefix("--")?.split_once(": "));
+        let read = |value: &str| match value.strip_prefix("light-dark(") {
+            Some(both) => {
+                let (light, dark) = both.trim_end_matches(')').split_once(", ")?;
+                Some([light.to_owned(), dark.to_owned()])
+            }
+            None => value.starts_with('#').then(|| [value.to_owned(), value.to_owned()]),
+        };
+        told.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))).collect()
+    }
+
+    /// The relative luminance of a colour (WCAG 2.2).
+    fn luminance(colour: &str) -> f64 {
+        let digits = colour.trim_start_matches('#');
+        let wide: String = if digits.len() == 3 {
+            digits.chars().flat_map(|one| [one, one]).collect()
+        } else {
+            digits.to_owned()
+        };
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(wide.get(at..at + 2).unwrap(), 16).unwrap()) / 255.0;
+            if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.0722f64.mul_add(part(4), 0.2126f64.mul_add(part(0), 0.7152 * part(2)))
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    /// Text is read on each ground in both themes (4.5), and edges of fields are seen (3): WCAG 2.2, 1.4.3 and 1.4.11.
+    #[test]
+    fn every_pair_of_colours_is_told_apart() {
+        let colours = colours();
+        let grounds = ["ground", "page", "card", "raised"];
+        let texts = ["ink", "quiet", "faint", "accent", "good", "warn", "bad", "off"];
+        let mut pairs: Vec<(&str, &str, f64)> =
+            texts.iter().flat_map(|text| grounds.map(|ground| (*text, ground, 4.5))).collect();
+        pairs.extend(grounds.map(|ground| ("edge", ground, 3.0)));
+        pairs.extend(["good", "warn", "bad", "off"].map(|tone| (tone, tone, 4.5)));
+        pairs.extend([
+            ("on-accent", "accent", 4.5),
+            ("accent", "accent-soft", 4.5),
+            ("ink", "accent-soft", 4.5),
+            ("ink", "hover", 4.5),
+        ]);
+        for (one, other, least) in pairs {
+            let ground = if one == other { format!("{other}-soft") } else { other.to_owned() };
+            for theme in 0..2 {
+                let told = contrast(&colours[one][theme], &colours[&ground][theme]);
+                assert!(told >= least, "{one} on {ground}: {told:.2}, at least {least}");
+            }
+        }
+    }
+}

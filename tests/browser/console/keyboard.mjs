@@ -17,8 +17,13 @@ function focused(selector) {
   if (!one?.matches(selector)) return null
   one.scrollIntoView({ block: 'nearest' })
   const { width, height, top, bottom } = one.getBoundingClientRect()
-  const { outlineStyle, boxShadow, borderColor } = getComputedStyle(one)
-  return { isSeen: width > 0 && height > 0 && bottom > 0 && top < innerHeight && (outlineStyle !== 'none' || boxShadow !== 'none' || borderColor !== '') }
+  // what hides itself shows the focus on what stands for it, as a label does for its box
+  const shows = (shown) => {
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(shown)
+    return outlineStyle !== 'none' && Number.parseFloat(outlineWidth) > 0 && outlineColor !== 'rgba(0, 0, 0, 0)'
+  }
+  const isMarked = shows(one) || [...(one.labels ?? []), one.parentElement].some((other) => other && shows(other))
+  return { isSeen: width > 0 && height > 0 && bottom > 0 && top < innerHeight && isMarked }
 }
 
 /** Somebody with a keyboard in front of a page. */

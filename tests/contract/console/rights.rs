@@ -74,6 +74,11 @@ async fn walk(browser: &mut Browser, role: &str, wrong: &mut Vec<String>) -> Wal
             wrong.push(format!("{role}: {address} is shown, and answers {}", page.status));
             continue;
         }
+        // names are text, whatever they look like, on every page
+        let is_html = page.answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        if is_html && page.html.contains("<b onx>") {
+            wrong.push(format!("{role}: {address} takes a name for HTML"));
+        }
         let found = offer(&page);
         waiting.extend(found.links.iter().filter(|href| known.insert(kind(href))).cloned());
         walked.insert(address, found);
@@ -219,8 +224,14 @@ on_both_engines! {
         }
         // afterwards a sign-in asks for more than a password
         crate::sign_in::leave_traces(&world).await;
-        let group = world.admin.post(&world.path("/Group"), json!({ "name": "Makers" })).await.is(201).json();
-        let user = world.user("member").await;
+        let group = world.admin.post(&world.path("/Group"), json!({ "name": "Makers <b onx>" })).await.is(201).json();
+        let member = json!({ "loginName": "member", "firstName": "<b onx>", "lastName": "<b onx>" });
+        let user = world.admin.post(&world.path("/User"), member).await.is(201).json();
+        for (name, more) in [("ClientApp", json!({})), ("Customer", json!({}))] {
+            let mut body = json!({ "name": "<b onx>\"'&{{ 1 }}" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            world.make(name, body).await;
+        }
         let members = world.path(&format!("/Group/{}/users", id(&group)));
         world.admin.post(&members, json!({ "relatedIds": [user["id"]] })).await.expect(202);
         let mut wrong = Vec::new();

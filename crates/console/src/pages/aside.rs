@@ -42,6 +42,7 @@ pub async fn own_cards(
             let provisioning = super::standing::provisioning(visit, (key, row)).await?;
             Ok(works.into_iter().chain(provisioning).collect())
         }
+        "Option" => Ok(settings::card_of(visit, row).into_iter().collect()),
         _ => Ok(Vec::new()),
     }
 }

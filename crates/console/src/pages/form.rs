@@ -53,8 +53,10 @@ pub fn created(resource: &Resource) -> impl Iterator<Item = &'static Field> {
     if let Some(Op { action: Action::Custom(Custom { body: Body::Form(form), .. }), .. }) = resource.create {
         return form.fields.iter().collect::<Vec<_>>().into_iter();
     }
-    // an id is made by the server, and where a row is the address says
-    let is_made = |field: &Field| field.access.key && matches!(field.kind, Kind::Id);
+    // an id is made by the server, unless it is another row's, and where a row is the address says
+    let is_made = |field: &Field| {
+        field.access.key && matches!(field.kind, Kind::Id) && resource.referenced(field).is_none()
+    };
     let is_placed = |field: &Field| field.access.column == Column::Scope;
     let is_open = move |field: &&Field| {
         field.access.create && !field.is_token() && !is_made(field) && !is_placed(field)

@@ -116,7 +116,9 @@ fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
         (None, Some(last)) if is_late(last) => ("warn", words.page("job_late").to_owned(), written(last)),
         (None, Some(last)) => ("good", words.page("job_done").to_owned(), written(last)),
     };
-    let href = place.filter(|_| matches!(tone, "bad" | "warn"));
+    let is_wrong = matches!(tone, "bad" | "warn");
+    let href = place.filter(|_| is_wrong);
+    let sub = if is_wrong && href.is_none() { format!("{} {sub}", words.page("job_mend")) } else { sub };
     Line { tone, text, sub, href, iso, ..Line::default() }
 }
 

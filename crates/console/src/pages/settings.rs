@@ -13,7 +13,7 @@ use super::{form::is_of_form, item::read, list::title_of};
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
-    parts::FormPage,
+    parts::{Card, FormPage, Line},
     setting::{controls, in_words, sent},
     undo::Undo,
     visit::{Visit, done, nothing_here, one},
@@ -181,6 +181,27 @@ pub async fn value_of(
     input.query.push(("filter".to_owned(), format!("{field} eq {} and name eq {}", json!(key), json!(name))));
     let rows = visit.perform(input).await?.json();
     Ok(rows.pointer("/0/value").and_then(Value::as_str).map(str::to_owned))
+}
+
+/// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
+pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
+    let name = row.get("name")?.as_str()?;
+    let owned =
+        |(owner, field): &(&str, &str)| Some((directory::find(owner, false)?, row.get(*field)?.as_str()?));
+    let (owner, id) = OWNERS.iter().find_map(owned)?;
+    let href = format!("{}/{}/settings#f-{name}", visit.address(owner), encoded(id));
+    let line = Line {
+        icon: Some("sliders-horizontal"),
+        text: visit.words.option(name),
+        href: Some(href),
+        ..Line::default()
+    };
+    Some(Card {
+        title: visit.words.page("settings").into(),
+        kind: "lines",
+        lines: vec![line],
+        ..Card::default()
+    })
 }
 
 /// The tokens of their rows, by name.

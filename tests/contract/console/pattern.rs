@@ -311,6 +311,11 @@ on_both_engines! {
         assert!(acts.html.contains("href=\"/console/store/default/User/new\""), "{}", acts.html);
         let none = browser.open("/console/store/default/User?q=nobody").await;
         assert!(none.html.contains("Nothing found") && none.status == 200, "{}", none.html);
+        // what stands inside of names is looked for by who asks, since it reads all of them
+        let inside = browser.open("/console/store/default/User?q=ker1").await;
+        assert!(inside.html.contains("q=ker1&amp;inside=true"), "{}", inside.html);
+        let inside = browser.open("/console/store/default/User?q=ker1&inside=true").await;
+        assert_eq!(inside.html.matches("name=\"selected\"").count(), 10);
         let part = browser.open("/console/find?q=worker00&part=1").await;
         assert!(part.html.contains("worker00") && !part.html.contains("<html"), "{}", part.html);
         let json = browser.open("/console/find?in=User&q=worker00").await;

@@ -30,7 +30,8 @@ const OWNERS: [(&str, &str); 3] = [
 ];
 
 /// The sections of a page: the key of each title, and how the names begin of those that stand in it.
-const SECTIONS: [(&str, &[&str]); 8] = [
+const SECTIONS: [(&str, &[&str]); 9] = [
+    ("settings_brand", &["Brand"]),
     ("settings_locks", &["AttemptsBefore", "TemporaryLock", "LoginThrottling", "UserLock"]),
     ("settings_passkeys", &["Passkey"]),
     ("settings_passwords", &["Password", "InitialPassword"]),

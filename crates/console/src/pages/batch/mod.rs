@@ -25,7 +25,7 @@ const MOST_EACH: usize = 500;
 /// More deletions at once want a fresh proof.
 const MOST_STALE: usize = 100;
 /// What the address of a list says of what it shows, which a selection hands on.
-const KEPT: [&str; 3] = ["q", "view", "of"];
+const KEPT: [&str; 4] = ["q", "view", "of", "inside"];
 
 /// What is asked for.
 struct Asked<'a> {

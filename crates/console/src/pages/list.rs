@@ -75,7 +75,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let empty = if is_filtered {
         json!({ "title": words.page("nothing_found"), "text": words.page("nothing_fits"), "act": null })
     } else if is_searched {
-        let text = if visit.parameter(INSIDE).is_some() { "nothing_fits" } else { "nothing_found_text" };
+        let text = if visit.parameter(INSIDE).is_some() { "nothing_inside" } else { "nothing_found_text" };
         json!({ "title": words.page("nothing_found"), "text": words.page(text), "act": wider(visit) })
     } else {
         json!({ "title": words.page("nothing_yet"), "text": nothing_yet(visit, resource), "act": create })

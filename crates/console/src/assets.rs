@@ -182,8 +182,8 @@ mod tests {
         ]);
         for (one, other, least) in pairs {
             let ground = if one == other { format!("{other}-soft") } else { other.to_owned() };
-            for theme in 0..2 {
-                let told = contrast(&colours[one][theme], &colours[&ground][theme]);
+            for (text, behind) in colours[one].iter().zip(&colours[&ground]) {
+                let told = contrast(text, behind);
                 assert!(told >= least, "{one} on {ground}: {told:.2}, at least {least}");
             }
         }

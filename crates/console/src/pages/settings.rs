@@ -187,9 +187,9 @@ pub async fn value_of(
 /// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
 pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     let name = row.get("name")?.as_str()?;
-    let owned =
+    let named =
         |(owner, field): &(&str, &str)| Some((directory::find(owner, false)?, row.get(*field)?.as_str()?));
-    let (owner, id) = OWNERS.iter().find_map(owned)?;
+    let (owner, id) = OWNERS.iter().find_map(named)?;
     let href = format!("{}/{}/settings#f-{name}", visit.address(owner), encoded(id));
     let line = Line {
         icon: Some("sliders-horizontal"),

@@ -335,10 +335,6 @@ const ends = one("[data-ends]");
 if (ends) setTimeout(() => { ends.hidden = false; one("output", ends).textContent += ""; }, (ends.dataset.ends - 120) * 1000);
 const note = one(".note:not([data-ends])");
 if (note) {
-  // What was done is said once: the address is that of the page alone, to be mailed or looked at again.
-  const address = new URL(location.href);
-  for (const name of ["done", "undo"]) address.searchParams.delete(name);
-  history.replaceState(history.state, "", address);
   // What was there from the beginning is not read out: it is said again.
   const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else note.remove(); };
   setTimeout(() => { says.textContent += ""; }, 200);

@@ -191,6 +191,25 @@ on_both_engines! {
         assert_eq!(world.admin.get(&own).await.is(200).json()["firstName"], json!("Grace"));
     }
 
+    /// A secret that two people change at once is nobody's to lose, though no page can show the difference.
+    async fn a_secret_that_two_change_is_merged(world: World) {
+        let mut browser = administrator(&world).await;
+        let found = world.all(&format!("Option?filter={}", encode("name eq \"MailServerConfig\""))).await;
+        let own = format!("{BASE}/Option/{}", id(&found[0]));
+        let path = format!("/console/Option/{}", id(&found[0]));
+        let page = browser.open(&path).await;
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let theirs = r#"{"Host": "theirs.example.com", "Port": 25}"#;
+        let body = json!({ "value": theirs, "concurrencyToken": token });
+        world.admin.patch(&own, body).await.expect(202);
+        let mine = r#"{"Host": "mine.example.com", "Port": 25}"#;
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("value", mine)];
+        let merge = post(&world, &mut browser, &page, &path, &fields).await;
+        assert_eq!(merge.status, 409, "{}", merge.html);
+        assert!(!merge.html.contains("theirs.example.com"), "{}", merge.html);
+        assert_eq!(world.admin.get(&own).await.is(200).json()["value"], json!(theirs));
+    }
+
     /// Nobody's link offers to take back what was not done.
     async fn undo_is_of_this_session_and_this_minute(world: World) {
         let mut browser = administrator(&world).await;

@@ -113,7 +113,7 @@ pub async fn save(
         if is_there(&fields, &changed, &now) {
             return Ok(done(&address, "saved"));
         }
-        if is_untouched(&fields, &base, &now) {
+        if is_untouched(&fields, &changed, (&base, &now)) {
             // what somebody else changed is nothing that this form shows
             renew(&mut input, &now);
             done_now = visit.perform(input).await;

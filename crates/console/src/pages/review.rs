@@ -135,9 +135,11 @@ pub fn is_there(fields: &[&Field], yours: &Map<String, Value>, now: &Value) -> b
     yours.keys().all(|wire| is_seen(wire)) && yours.iter().all(is_same)
 }
 
-/// Whether nothing that a form shows was changed by anybody else.
-pub fn is_untouched(fields: &[&Field], base: &Value, now: &Value) -> bool {
-    !fields.iter().any(|field| is_changed(field, base, now))
+/// Whether nothing that a form shows, or that somebody changes by it, was changed by anybody else. Of what forms begin without
+/// nobody can tell, so a change of that is never untouched.
+pub fn is_untouched(fields: &[&Field], yours: &Map<String, Value>, (base, now): (&Value, &Value)) -> bool {
+    let is_blind = |field: &Field| yours.contains_key(field.wire()) && is_kept(field, now);
+    !fields.iter().any(|field| is_blind(field) || is_changed(field, base, now))
 }
 
 /// Whether a field is another now than when the form was opened. What forms begin without, and what the form of an undo does

@@ -1,4 +1,6 @@
-//! The console at an address of its own.
+//! The console at an address of its own, switched off, or in the clear; and the link by which somebody comes in.
+
+use std::process::Command;
 
 use chancery_testkit::{Client, Database, Engine, Process};
 
@@ -43,4 +45,53 @@ async fn only_its_own_address_has_the_console() {
         let there = abroad.open(page.address.strip_prefix(&public_url).unwrap_or(&page.address)).await;
         assert!(there.html.contains("name=\"password\""), "{}", there.html);
     }
+}
+
+/// Switched off, its paths are as if they were not there, and the rest is.
+#[tokio::test]
+async fn switched_off_it_is_not_there() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start_unready(&database, &[("CHANCERY_CONSOLE", "off")]);
+    assert!(!server.greeting.iter().any(|line| line.contains("/console")), "{:?}", server.greeting);
+    let client = Client::anonymous(&server.base);
+    for path in ["/console", "/console/signin", "/console/me", "/console/asset/none"] {
+        client.get(path).await.expect(404);
+    }
+    client.get("/.well-known/openid-configuration").await.expect(200);
+}
+
+/// In the clear it is for this machine alone: elsewhere it says how to get TLS.
+#[tokio::test]
+async fn in_the_clear_it_says_how_to_get_tls() {
+    let database = Database::create(Engine::Sqlite);
+    let listen = free_address();
+    let environment =
+        [("CHANCERY_LISTEN", listen.as_str()), ("CHANCERY_PUBLIC_URL", "http://login.example.com")];
+    let _server = Process::start_unready(&database, &environment);
+    let client = Client::anonymous(&format!("http://{listen}"));
+    let answer = client.get("/console").await.is(503);
+    let html = String::from_utf8(answer.bytes.to_vec()).unwrap();
+    assert!(html.contains("https") && html.contains("CHANCERY_TLS_CERTIFICATE"), "{html}");
+}
+
+/// Another link is made by the program, with the master key at hand, and ends the former one.
+#[tokio::test]
+async fn another_link_ends_the_former() {
+    let database = Database::create(Engine::Postgres);
+    let server = Process::start(&database, &[]).await;
+    let path = |text: &str| {
+        text.split_once("/console/setup/").map(|(_, code)| format!("/console/setup/{}", code.trim()))
+    };
+    let first = server.greeting.iter().find_map(|line| path(line)).unwrap();
+    let client = Client::anonymous(&server.base);
+    client.get(&first).await.expect(200);
+    let mut command = Command::new(Process::program());
+    command.args(["console-link", "--database", database.url(), "--data-dir"]).arg(database.folder());
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told} {}", String::from_utf8_lossy(&output.stderr));
+    let second = path(&told).unwrap();
+    assert_ne!(first, second);
+    client.get(&first).await.expect(404);
+    client.get(&second).await.expect(200);
 }

@@ -85,6 +85,15 @@ on_both_engines! {
         assert!(done.html.contains("Nothing found"), "{}", done.html);
     }
 
+    /// Those who are refused are left out, also where they are hundreds: a refusal names a hundred at a time.
+    async fn hundreds_who_are_refused_are_left_out(world: World) {
+        let mut browser = administrator(&world).await;
+        workers(&world, 420).await;
+        let fields = [("act", "remove-passwords"), ("all", "true"), ("q", "worker")];
+        let told = ask(&world, &mut browser, &fields, &[]).await;
+        assert!(told.status == 200 && told.html.contains("420 refused"), "{}: {}", told.status, told.html);
+    }
+
     /// A search is acted on as it shows: people by login name, and by their names.
     async fn a_search_is_acted_on(world: World) {
         let mut browser = administrator(&world).await;

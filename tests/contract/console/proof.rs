@@ -56,6 +56,36 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "a page that leads there asks first: {}", page.html);
     }
 
+    /// What reaches far asks first: erasing, deleting for good, secrets, certificates, exports, the end of others' sessions.
+    async fn what_reaches_far_asks_first(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("grace").await;
+        let tenant = world.all("Tenant").await[0]["id"].as_str().unwrap().to_owned();
+        let ada = world.all("ApplicationUser").await[0]["id"].as_str().unwrap().to_owned();
+        let pages = [
+            format!("/console/store/default/User/{}/EraseUser", user["id"].as_str().unwrap()),
+            format!("/console/Tenant/{tenant}/delete"),
+            format!("/console/ApplicationUser/{ada}/SignOutApplicationUser"),
+            "/console/CertStore/new".to_owned(),
+            "/console/ClientApp/new?kind=web".to_owned(),
+            "/console/EventSubscription/new".to_owned(),
+            "/console/store/default/ScimToken/new".to_owned(),
+            "/console/configuration/export".to_owned(),
+        ];
+        let is_sign_in = |page: &Page| page.address.contains("/signin/");
+        for path in &pages {
+            let page = browser.open(path).await;
+            assert!(page.status < 500 && !is_sign_in(&page), "{path}: {}", page.html);
+        }
+        let_it_grow_old(&world).await;
+        for path in &pages {
+            let page = browser.open(path).await;
+            assert!(is_sign_in(&page), "{path}: {}", page.html);
+        }
+        // what is plain does not
+        browser.open("/console/store/default/User/new").await.answer.expect(200);
+    }
+
     async fn a_form_outlives_its_session(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/Customer/new";

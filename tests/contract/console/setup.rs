@@ -45,6 +45,16 @@ on_both_engines! {
         assert_eq!(roles[0]["roleType"], json!("SystemAdmin"));
     }
 
+    /// A link is good for an hour.
+    async fn the_link_is_over_after_an_hour(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        world.sql(vec![("UPDATE console_setup SET expires_on = expires_on - 3540000", vec![])]).await;
+        browser.open(&link).await.answer.expect(200);
+        world.sql(vec![("UPDATE console_setup SET expires_on = expires_on - 120000", vec![])]).await;
+        browser.open(&link).await.answer.expect(404);
+    }
+
     /// A link that was not used is good for nothing once somebody administers.
     async fn the_link_ends_with_the_first_administrator(world: World) {
         let link = link(&world).await;

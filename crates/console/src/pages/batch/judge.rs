@@ -6,7 +6,7 @@ use super::{Asked, targets::Target};
 use crate::visit::Visit;
 
 /// How often what is refused is left out, before the rest is given up: a refusal names at most a hundred.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 20;
 
 /// A row that was refused, and why.
 pub type Refused = (Target, String);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     directory::{self, Resource},
-    fields::{Cell, is_made_and_told, plain},
+    fields::{Cell, is_made_and_told, plain, written},
     pages::reference::Names,
     visit::{hue, initials},
     words::Words,
@@ -229,6 +229,12 @@ pub fn views(resource: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// The filter of a view of this name, now.
+pub fn view(resource: &str, name: &str) -> Option<String> {
+    let known = views(resource).iter().find(|(known, _)| *known == name);
+    known.map(|(_, filter)| filter.replace("{now}", &written(chancery_web::now())))
+}
+
 /// The order of a list, where it is not that of its keys: the field, and the direction.
 pub fn order(resource: &str) -> Option<(&'static str, &'static str)> {
     match resource {
@@ -330,15 +336,26 @@ pub fn full_name(row: &Value) -> String {
     if full.is_empty() { first.unwrap_or_default() } else { full }
 }
 
-/// The keys of the texts about deleting one: the act, what it means, and the note. Of some it ends what goes on.
-pub fn deleting(resource: &str) -> Option<(&'static str, &'static str, &'static str)> {
-    match resource {
-        "SignInSession" => Some(("end", "end_session_text", "ended")),
-        "SignInGrant" => Some(("end", "end_grant_text", "ended")),
-        "SignInFactor" => Some(("remove", "remove_factor_text", "deleted")),
-        "SignInConsent" => Some(("withdraw", "withdraw_text", "deleted")),
-        _ => None,
-    }
+/// What deleting one is called: the keys of the texts of the act, of what it means where that is special, and of the note.
+pub struct Deleting {
+    /// The act.
+    pub act: &'static str,
+    /// What it means, of what ends and of which nothing is lost.
+    pub text: Option<&'static str>,
+    /// What was done.
+    pub note: &'static str,
+}
+
+/// What deleting one of a resource is called.
+pub fn deleting(resource: &str) -> Deleting {
+    let (act, text, note) = match resource {
+        "SignInSession" => ("end", Some("end_session_text"), "ended"),
+        "SignInGrant" => ("end", Some("end_grant_text"), "ended"),
+        "SignInFactor" => ("remove", Some("remove_factor_text"), "deleted"),
+        "SignInConsent" => ("withdraw", Some("withdraw_text"), "deleted"),
+        _ => ("delete", None, "deleted"),
+    };
+    Deleting { act, text, note }
 }
 
 /// Whether an operation cannot be taken back by anybody: its page asks for the name.

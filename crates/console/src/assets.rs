@@ -32,36 +32,11 @@ static ASSETS: LazyLock<[Asset; 11]> = LazyLock::new(|| {
     let [sans, sans_ext, serif] = fonts;
     [
         text("css", "console.css", "text/css; charset=utf-8", style),
-        text(
-            "js",
-            "console.js",
-            "text/javascript; charset=utf-8",
-            without_comments(include_str!("../assets/console.js")),
-        ),
-        text(
-            "proof",
-            "proof.js",
-            "text/javascript; charset=utf-8",
-            include_str!("../assets/proof.js").to_owned(),
-        ),
-        text(
-            "import",
-            "import.js",
-            "text/javascript; charset=utf-8",
-            include_str!("../assets/import.js").to_owned(),
-        ),
-        text(
-            "editor",
-            "editor.js",
-            "text/javascript; charset=utf-8",
-            without_comments(include_str!("../assets/editor.js")),
-        ),
-        text(
-            "wait",
-            "wait.js",
-            "text/javascript; charset=utf-8",
-            without_comments(include_str!("../assets/wait.js")),
-        ),
+        module("js", "console.js", include_str!("../assets/console.js")),
+        module("proof", "proof.js", include_str!("../assets/proof.js")),
+        module("import", "import.js", include_str!("../assets/import.js")),
+        module("editor", "editor.js", include_str!("../assets/editor.js")),
+        module("wait", "wait.js", include_str!("../assets/wait.js")),
         text(
             "rules",
             "rules.json",
@@ -76,10 +51,10 @@ static ASSETS: LazyLock<[Asset; 11]> = LazyLock::new(|| {
 });
 
 /// A module without its comments and what it is indented by, which are for who reads the source.
-fn without_comments(module: &str) -> String {
-    let lines = module.lines().map(str::trim);
+fn module(name: &'static str, file: &'static str, source: &str) -> Asset {
+    let lines = source.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//") && !line.starts_with("/*"));
-    lines.collect::<Vec<_>>().join("\n")
+    text(name, file, "text/javascript; charset=utf-8", lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn text(name: &'static str, file: &'static str, content_type: &'static str, text: String) -> Asset {

@@ -1,6 +1,6 @@
 //! Fields as pages show them: cells of lists, controls of forms, and what a form sends.
 
-use chancery_record::{Column, Encoding, Field, Kind, Sealing, format_timestamp, parse_timestamp};
+use chancery_record::{Column, Encoding, Field, Kind, Sealing, Timestamp, format_timestamp, parse_timestamp};
 use chancery_resource::settings::CATALOGUE;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -89,6 +89,13 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
 fn size_of(data: &str) -> String {
     let bytes = data.trim_end_matches('=').len() * 3 / 4;
     if bytes < 10_240 { format!("{bytes} B") } else { format!("{} KB", bytes / 1024) }
+}
+
+/// A moment, by RFC 3339.
+pub fn written(moment: Timestamp) -> String {
+    let mut out = Vec::new();
+    format_timestamp(moment, &mut out);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// A moment for people, in UTC.
@@ -376,11 +383,7 @@ pub fn moment(text: &str) -> Value {
     let seconds = if text.len() == 16 { ":00Z" } else { "Z" };
     let whole = format!("{text}{seconds}");
     match parse_timestamp(&whole).or_else(|| parse_timestamp(text)) {
-        Some(moment) => {
-            let mut written = Vec::new();
-            format_timestamp(moment, &mut written);
-            json!(String::from_utf8(written).unwrap_or_default())
-        }
+        Some(moment) => json!(written(moment)),
         None => json!(text),
     }
 }

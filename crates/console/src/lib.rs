@@ -3,12 +3,14 @@
 //!
 //! Nothing here names a table or a statement: operations run in the same process, through [`chancery_web::App::perform`].
 
+mod agent;
 mod arranged;
 mod assets;
 mod call;
 mod csv;
 mod directory;
 mod dispatch;
+mod failure;
 mod fields;
 mod forgery;
 mod need;

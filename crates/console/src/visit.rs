@@ -2,7 +2,7 @@
 
 use chancery_record::Timestamp;
 use chancery_resource::{Op, Problem, ProblemKind};
-use chancery_signin::ConsolePreference;
+use chancery_signin::{CONSOLE_USE_MS, ConsolePreference};
 use chancery_web::{
     AnswerBody, App, AskedStore, Cookies, Input, Output, RequestBody, Visitor, are_served, compress,
     languages, read_post,
@@ -15,6 +15,7 @@ use crate::{
     assets,
     directory::{Resource, encoded},
     dispatch::dispatch,
+    failure::{Failure, seconds_to_wait},
     forgery, pages, proof,
     render::{page, see_other},
     session::{self, Entered},
@@ -31,9 +32,6 @@ const FIRST_STORE: &str = "default";
 const SMALL: usize = 64 << 10;
 /// The most bytes of a form.
 const LARGEST: usize = 4 << 20;
-
-/// How long a use of a session is not noted again, in ms.
-const USE_NOTED_MS: i64 = 60_000;
 
 /// Parameters of a query or a form.
 pub type Parameters = Vec<(String, String)>;
@@ -252,69 +250,6 @@ pub fn nothing_here() -> Problem {
     Problem::new(ProblemKind::NoSuchRoute, "There is no such page in the console.")
 }
 
-/// What a page says where something failed, with the trace id that the log has, too.
-struct Failure {
-    status: u16,
-    heading: &'static str,
-    content: Value,
-}
-
-impl Failure {
-    fn of(parts: &Parts, words: &'static Words, problem: &Problem) -> Self {
-        let status = problem.status();
-        if status == 500 {
-            let cause = problem.cause.as_ref().map(ToString::to_string);
-            tracing::error!(path = parts.uri.path(), cause, detail = problem.detail, "a page failed");
-        }
-        let heading = match status {
-            401 => words.page("signed_out"),
-            403 => words.page("forbidden"),
-            404 => words.page("not_found"),
-            409 => words.page("conflict"),
-            429 => words.page("too_many"),
-            503 => words.page("unavailable"),
-            _ => words.page("failed"),
-        };
-        let facts = problem.errors.as_slice().iter().map(|error| words.refusal(&error.detail));
-        let facts: Vec<_> = facts.collect();
-        let wait = seconds_to_wait(problem);
-        let wait = wait.map(|seconds| json!({ "seconds": seconds, "again": parts.method != Method::POST }));
-        let content = json!({
-            "heading": heading, "text": words.refusal(&problem.detail), "facts": facts,
-            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait,
-            "link": { "href": "/console", "label": words.page("to_overview") },
-        });
-        Self { status, heading, content }
-    }
-
-    /// The same where a form only has to wait: it is kept in the page, and sent by who wants it sent.
-    fn of_form(self, words: &Words) -> (u16, Value) {
-        let mut content = self.content;
-        if let Some(members) = content.as_object_mut() {
-            members.insert("hint".to_owned(), json!(words.page("wait_hint")));
-            members.insert("link".to_owned(), Value::Null);
-        }
-        (self.status, content)
-    }
-
-    /// The page, with the headers of the problem.
-    fn answered(&self, problem: &Problem, context: &Value) -> Result<Response<AnswerBody>, Problem> {
-        let mut response = page(self.status, "message.html", context)?;
-        for (name, value) in &problem.headers {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                response.headers_mut().insert(*name, value);
-            }
-        }
-        Ok(response)
-    }
-}
-
-/// After how many seconds the same can be asked again, where that is told.
-fn seconds_to_wait(problem: &Problem) -> Option<u64> {
-    let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
-    told.filter(|_| matches!(problem.status(), 429 | 503)).and_then(|(_, value)| value.parse().ok())
-}
-
 /// The context of a page without a way to other pages, as the person wants it to look, where that is known.
 pub fn plain(
     parts: &Parts,
@@ -440,7 +375,7 @@ impl Visit<'_> {
         let visitor = &self.visitor;
         let idle = self.app.console_lifetimes.idle;
         // a use within the minute after another one is not noted, so the end may come that much sooner
-        let ends = (idle - USE_NOTED_MS).min(visitor.session.expires_on.0 - self.now.0) / 1000;
+        let ends = (idle - CONSOLE_USE_MS).min(visitor.session.expires_on.0 - self.now.0) / 1000;
         let roles = visitor.caller.roles.iter().map(|held| self.words.choice(held.role.name()));
         json!({
             "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),

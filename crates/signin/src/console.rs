@@ -15,7 +15,7 @@ pub const CONSOLE: Uuid = Uuid::from_u128(0x636f_6e73_6f6c_8000_8000_0000_0000_0
 pub const CONSOLE_RETURN: &str = "/console/signin";
 
 /// How old the last use of a session may be before it is written again, in ms.
-const USE_MS: i64 = 60_000;
+pub const USE_MS: i64 = 60_000;
 
 /// How long sessions of the console last, in ms.
 #[derive(Clone, Copy, Debug)]

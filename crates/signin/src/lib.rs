@@ -57,8 +57,8 @@ pub use chancery_oauth::STANDARD_SCOPES;
 pub use confirm::Confirmation;
 pub use console::{
     CONSOLE, CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,
-    console_digest, console_names, console_preference, end_console_session, find_console_session,
-    is_setup_open, keep_console_preference, note_console_use, open_setup, spend_setup,
+    USE_MS as CONSOLE_USE_MS, console_digest, console_names, console_preference, end_console_session,
+    find_console_session, is_setup_open, keep_console_preference, note_console_use, open_setup, spend_setup,
 };
 pub use counts::Counts;
 pub use device::{DEVICE, enter_page};

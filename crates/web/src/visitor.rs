@@ -46,8 +46,10 @@ pub struct Visitor {
     pub login: String,
     /// The user store that is looked at, if there is such a store.
     pub store: Option<Arc<StoreContext>>,
-    /// The names of the user stores in which the person may do something, and whether there are more.
-    pub stores: (Vec<String>, bool),
+    /// The names of the first user stores in which the person may do something.
+    pub stores: Vec<String>,
+    /// Whether there are more of them.
+    pub has_more_stores: bool,
     /// How the person wants pages to look.
     pub preference: ConsolePreference,
 }
@@ -170,7 +172,7 @@ impl App {
             let preference = console_preference(tx, session.person)?;
             let (name, login) = console_names(tx, &session)?;
             let mut names = store_names(tx, &caller, MOST_STORES + 1)?;
-            let are_more = names.len() > MOST_STORES;
+            let has_more_stores = names.len() > MOST_STORES;
             names.truncate(MOST_STORES);
             let mut store = lookup.look_up(tx)?.store;
             if !is_named && !store.as_ref().is_some_and(|store| opens(&caller, store)) {
@@ -184,7 +186,8 @@ impl App {
                 name,
                 login,
                 store,
-                stores: (names, are_more),
+                stores: names,
+                has_more_stores,
                 preference,
             }))
         });

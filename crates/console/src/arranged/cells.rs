@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{SOON_MS, Told, full_name, member};
 use crate::{
+    agent,
     fields::{Cell, Tag, cell, readable},
-    pages::{history, me::browser, reference::Names},
+    pages::{history, reference::Names},
     words::raised,
 };
 
@@ -249,10 +250,9 @@ pub(super) fn outcome(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("badge", text).toned(tone)
 }
 
-/// From where an attempt came: the browser and the address, which go with the person.
+/// From where an attempt came.
 pub(super) fn origin(row: &Value, _: Told<'_>) -> Cell {
-    let parts = [browser(&member(row, "userAgent")), member(row, "address")];
-    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    let text = agent::origin(row);
     if text.is_empty() { Cell::none() } else { Cell::of("text", text) }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     list::{key_of, title_of},
-    owned, relate, settings,
+    owned, relate, settings, steps,
 };
 use crate::{
     arranged,
@@ -88,7 +88,8 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
     }
     if visit.may(resource.delete).is_some() {
         acts.push(json!({
-            "label": visit.words.page(arranged::deleting(resource.name).map_or("delete", |(act, ..)| act)), "icon": "trash-2", "href": format!("{here}/delete"),
+            "label": visit.words.page(arranged::deleting(resource.name).act), "icon": "trash-2",
+            "href": format!("{here}/delete"),
             "is_main": false, "is_dangerous": true,
         }));
     }
@@ -103,13 +104,10 @@ fn lacks(visit: &Visit<'_>, operation: &str, (row, here): (&Value, &str)) -> Opt
     if row["emailAddress"].as_str().is_none_or(str::is_empty) {
         return Some(("lacks_address", format!("{here}#f-emailAddress")));
     }
-    let store = visit.visitor.store.as_ref()?;
-    let is_set = |name: &str| !store.scope.options.text(name).is_empty();
-    if is_set("MailServerConfig") && is_set("EMailSenderAddress") {
+    if steps::sends_mail(visit) {
         return None;
     }
-    let owner = directory::find("IdpInstance", false).filter(|owner| settings::are_offered(visit, owner))?;
-    Some(("lacks_mail", format!("{}/{}/settings#f-EMailSenderAddress", visit.address(owner), store.scope.id)))
+    Some(("lacks_mail", format!("{}#f-EMailSenderAddress", steps::store_settings(visit)?)))
 }
 
 /// What belongs to a row: its relations, and the resources that name it.

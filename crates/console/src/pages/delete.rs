@@ -11,7 +11,6 @@ use super::{
     form::{errors, shown},
     item::read,
     list::{key_of, title_of},
-    me::written,
     navigation::{icon, position},
     reference, relate,
 };
@@ -19,7 +18,7 @@ use crate::{
     arranged,
     call::call,
     directory::{self, Resource, encoded},
-    fields::{cell, readable},
+    fields::{cell, readable, written},
     parts::{Card, Line},
     proof::is_wanted,
     undo::Undo,
@@ -59,14 +58,14 @@ async fn question(
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let title = name_of(visit, resource, &row).await?;
     let own = arranged::deleting(resource.name);
-    let act = words.page(own.map_or("delete", |(act, ..)| act));
+    let act = words.page(own.act);
     let heading = format!("{act}: {title}");
     if let Err(problem) = judged {
         return held(visit, resource, (key, &heading), &problem).await;
     }
-    let text = if keeping(visit, resource).is_some() { "delete_kept_text" } else { "delete_text" };
-    let text = own.map_or(text, |(_, text, _)| text);
-    let until = keeping(visit, resource).map(|span| {
+    let kept = keeping(visit, resource);
+    let text = own.text.unwrap_or(if kept.is_some() { "delete_kept_text" } else { "delete_text" });
+    let until = kept.map(|span| {
         format!("{} {}", words.page("restorable_until"), readable(&written(visit.now.plus(span))))
     });
     let facts: Vec<String> = hanging(visit, resource, (key, &row)).await?.into_iter().chain(until).collect();
@@ -142,7 +141,7 @@ fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
 /// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.
 fn is_for_good(visit: &Visit<'_>, resource: &Resource) -> bool {
     position(resource.name) != usize::MAX
-        && arranged::deleting(resource.name).is_none()
+        && arranged::deleting(resource.name).text.is_none()
         && keeping(visit, resource).is_none()
 }
 
@@ -229,7 +228,7 @@ pub async fn run(
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
     let Some(back) = restoring(visit, resource, key).await else {
-        return Ok(done(&address, arranged::deleting(resource.name).map_or("deleted", |(.., note)| note)));
+        return Ok(done(&address, arranged::deleting(resource.name).note));
     };
     let action = format!("{address}/{}/{}", encoded(key), back.name);
     Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))

@@ -1,4 +1,5 @@
-//! What an entry of the trail changed, member by member: before and after, and what stayed as it was.
+//! Before and after: of an entry of the trail member by member, with what stayed as it was, and of any change line by line where
+//! it has lines.
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 

@@ -9,7 +9,7 @@ use super::{
     import,
     list::{key_of, title_of},
     navigation::{icon, places, position},
-    settings,
+    steps,
 };
 use crate::{
     arranged,
@@ -101,11 +101,8 @@ fn acts<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value
 
 /// The settings of the user store, by what they are called; none where nothing is asked for, because they are many.
 fn set<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value> + 'a {
-    let owner = directory::find("IdpInstance", false)
-        .filter(|owner| !folded.is_empty() && settings::are_offered(visit, owner))
-        .zip(visit.visitor.store.as_ref())
-        .map(|(owner, store)| format!("{}/{}/settings", visit.address(owner), store.scope.id));
-    let entries = owner.into_iter().flat_map(|address| {
+    let address = steps::store_settings(visit).filter(|_| !folded.is_empty());
+    let entries = address.into_iter().flat_map(|address| {
         Owner::UserStore.entries().map(move |entry| (entry, format!("{address}#f-{}", entry.name)))
     });
     let told = entries.map(|(entry, href)| (visit.words.option(entry.name), entry.name, href));

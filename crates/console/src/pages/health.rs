@@ -1,6 +1,6 @@
 //! Is it well? What the probes, the jobs of the background and the figures say, each line with the way to its remedy.
 
-use chancery_record::{Timestamp, format_timestamp};
+use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem};
 use chancery_web::{AnswerBody, HealthReport, JobState};
 use http::Response;
@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::{
     arranged::SOON_MS,
+    fields::written,
     parts::{Card, Line},
     visit::Visit,
 };
@@ -150,10 +151,4 @@ fn figure_line(
     let sub = if is_wrong { words.page(&format!("figure_{name}_mend")).to_owned() } else { String::new() };
     let href = Some(href.to_owned()).filter(|href| !href.is_empty());
     Some(Line { tone, text, sub, href, iso, ..Line::default() })
-}
-
-fn written(moment: Timestamp) -> String {
-    let mut out = Vec::new();
-    format_timestamp(moment, &mut out);
-    String::from_utf8(out).unwrap_or_default()
 }

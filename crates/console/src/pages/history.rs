@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_record::{Column, Kind};
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem};
 use chancery_web::Input;
 use serde_json::{Value, json};
 
@@ -42,8 +42,7 @@ pub async fn of_item(
 ) -> Result<Option<Card>, Problem> {
     let Some(trail) = directory::find(TRAIL, resource.is_of_store) else { return Ok(None) };
     let key = audited_key(resource, row);
-    // the key alone is an index; another resource's item may have the same key
-    let filter = format!("primaryKey eq {} and area eq {}", json!(key), json!(resource.shape.name));
+    let filter = filter_of(resource, &key);
     let more = format!("{}?of=primaryKey:{}", visit.address(trail), encoded(&key));
     card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await
 }
@@ -56,13 +55,8 @@ pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     let mut cards = Vec::new();
     for trail in [true, false].into_iter().filter_map(|is_of_store| directory::find(TRAIL, is_of_store)) {
         let card = card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await?;
-        cards.extend(card.map(|card| {
-            if trail.is_of_store {
-                card
-            } else {
-                Card { title: visit.words.page("recent_configuration").into(), ..card }
-            }
-        }));
+        let title = if trail.is_of_store { "recent_changes" } else { "recent_configuration" };
+        cards.extend(card.map(|card| Card { title: visit.words.page(title).into(), ..card }));
     }
     Ok(cards)
 }
@@ -80,18 +74,23 @@ pub async fn last_change(
     let Some((trail, op)) = trail.and_then(|trail| Some((trail, visit.may(trail.list)?))) else {
         return Ok(None);
     };
-    let mut input = Input::of(op, Vec::new());
-    let filter = format!(
-        "primaryKey eq {} and area eq {}",
-        json!(audited_key(resource, row)),
-        json!(resource.shape.name)
-    );
-    let query = [("filter", filter.as_str()), ("count", "1"), ("sortOrder", "descending")];
-    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let rows = visit.perform(input).await?.json();
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-    let names = names(visit, trail, rows).await?;
+    let filter = filter_of(resource, &audited_key(resource, row));
+    let rows = last(visit, op, &[("filter", &filter), ("count", "1")]).await?;
+    let names = names(visit, trail, &rows).await?;
     Ok(rows.first().map(|row| (actor(visit, row, &names), plain(&row["timestamp"]))))
+}
+
+/// The filter of an item's entries. The key alone is an index; another resource's item may have the same key.
+fn filter_of(resource: &Resource, key: &str) -> String {
+    format!("primaryKey eq {} and area eq {}", json!(key), json!(resource.shape.name))
+}
+
+/// The last entries that a query asks for: numbers rise with time, and the trail is read in their order.
+async fn last(visit: &Visit<'_>, op: &'static Op, query: &[(&str, &str)]) -> Result<Vec<Value>, Problem> {
+    let mut input = Input::of(op, Vec::new());
+    let query = query.iter().copied().chain([("sortOrder", "descending")]);
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Ok(visit.perform(input).await?.rows())
 }
 
 async fn card(
@@ -100,16 +99,11 @@ async fn card(
     (query, more): (&[(&str, &str)], String),
 ) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(trail.list) else { return Ok(None) };
-    let mut input = Input::of(op, Vec::new());
-    // numbers rise with time, and the trail is read in their order
-    let query = query.iter().copied().chain([("sortOrder", "descending")]);
-    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let rows = visit.perform(input).await?.json();
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = last(visit, op, query).await?;
     if rows.is_empty() {
         return Ok(None);
     }
-    let names = names(visit, trail, rows).await?;
+    let names = names(visit, trail, &rows).await?;
     let words = visit.words;
     let is_of_all = !more.contains('?');
     let lines: Vec<Line> = rows

@@ -10,7 +10,6 @@ use super::{
     batch, deleted,
     history::{self, TRAIL},
     import, item,
-    me::written,
     navigation::trail_label,
     reference::{self, Names},
     trail,
@@ -26,7 +25,7 @@ use crate::{
 /// Rows of a piece.
 const PIECE: &str = "50";
 /// The parameter that looks inside of names, too.
-const INSIDE: &str = "inside";
+pub const INSIDE: &str = "inside";
 /// The parameter that asks how many rows there are.
 const COUNTED: &str = "counted";
 /// Rows that a search finds at most: more of the name finds others.
@@ -42,9 +41,8 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let Some(op) = resource.list else { return Err(Problem::not_found("list of this")) };
     let found = searching(visit, resource, &visit.query);
     let is_found = found.is_some();
-    let input = found.unwrap_or_else(|| listing(visit, resource, op));
+    let mut input = found.unwrap_or_else(|| listing(visit, resource, op));
     let call = call(visit, &input);
-    let mut input = input;
     let is_counted = visit.parameter(COUNTED).is_some();
     if is_counted {
         input.query.push(owned(("includeTotal", "true")));
@@ -224,8 +222,7 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
         }
     }
     if let Some(view) = one(parameters, "view") {
-        let known = arranged::views(resource.name).iter().find(|(name, _)| *name == view);
-        all.extend(known.map(|(_, filter)| filter.replace("{now}", &written(chancery_web::now()))));
+        all.extend(arranged::view(resource.name, view));
     }
     if let Some((wire, id)) = one(parameters, "of").and_then(|of| of.split_once(':')) {
         let field = resource.shown().find(|field| field.wire() == wire);

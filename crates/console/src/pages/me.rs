@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chancery_record::{Timestamp, format_timestamp};
 use chancery_resource::Problem;
 use chancery_signin::{
     ConsolePreference, OwnEnd, OwnSession, OwnUser, end_own_sessions, keep_console_preference, own_sessions,
@@ -15,8 +14,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
+    agent::origin,
     directory::{encoded, operation},
-    fields::{asked, plain},
+    fields::{asked, plain, written},
     parts::{Card, FormPage, Line},
     render::see_other,
     visit::{Visit, done, hue, initials, one},
@@ -246,29 +246,9 @@ async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
     let rows = visit.perform(input).await?.json();
     let told = rows.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|row| {
         let member = |name: &str| row.get(name).map_or_else(String::new, plain);
-        let parts = [browser(&member("userAgent")), member("address")];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        (member("sessionId"), parts.join(" · "))
+        (member("sessionId"), origin(row))
     });
     Ok(told.filter(|(_, origin)| !origin.is_empty()).collect())
-}
-
-/// The browser and the system that a `User-Agent` names; nothing where it names none that is known.
-pub fn browser(agent: &str) -> String {
-    // the later ones call themselves by the names of those that they want to pass for, too
-    let browsers = [("Edg", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")];
-    let systems = [
-        ("Android", "Android"),
-        ("iPhone", "iPhone"),
-        ("iPad", "iPad"),
-        ("Windows", "Windows"),
-        ("Mac OS X", "macOS"),
-        ("Linux", "Linux"),
-    ];
-    let named = |known: &[(&str, &'static str)]| {
-        known.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)
-    };
-    [named(&browsers), named(&systems)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The person's passkeys, with the way to their page for who may go there.
@@ -296,28 +276,5 @@ fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
         lines,
         more: may.then(|| json!({ "href": href, "label": words.page("edit") })),
         ..Card::default()
-    }
-}
-
-/// A moment, by RFC 3339.
-pub fn written(moment: Timestamp) -> String {
-    let mut out = Vec::new();
-    format_timestamp(moment, &mut out);
-    String::from_utf8(out).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::browser;
-
-    #[test]
-    fn browsers_are_known_by_their_names() {
-        let chrome = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
-        let edge = format!("{chrome} Edg/140.0.0.0");
-        let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-        assert_eq!(browser(chrome), "Chrome, Windows");
-        assert_eq!(browser(&edge), "Edge, Windows");
-        assert_eq!(browser(firefox), "Firefox, Linux");
-        assert_eq!(browser("curl/8"), "");
     }
 }

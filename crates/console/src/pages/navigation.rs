@@ -175,7 +175,7 @@ fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
         ["", "console", "store", _, resource, ..] => *resource,
         _ => "User",
     };
-    let all = visit.visitor.stores.0.iter().map(|name| {
+    let all = visit.visitor.stores.iter().map(|name| {
         let href = format!("/console/store/{}/{place}", encoded(name));
         json!({ "name": name, "href": href, "is_current": name == current })
     });
@@ -188,7 +188,7 @@ pub fn of(visit: &Visit<'_>) -> Value {
         .into_iter()
         .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
         .collect();
-    let instances = directory::find("IdpInstance", false).filter(|_| visit.visitor.stores.1);
+    let instances = directory::find("IdpInstance", false).filter(|_| visit.visitor.has_more_stores);
     let more = instances
         .filter(|instances| visit.may(instances.list).is_some())
         .map(|instances| visit.address(instances));

@@ -5,8 +5,8 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{history, me::written, navigation::places, steps::steps, welcome::HERE as WIZARD};
-use crate::{arranged, directory, visit::Visit};
+use super::{history, navigation::places, steps::steps, welcome::HERE as WIZARD};
+use crate::{arranged, directory, fields::written, visit::Visit};
 
 /// The most rows that are counted.
 const MOST: usize = 100;
@@ -37,10 +37,11 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 
 /// What needs somebody: how many rows of a resource are so, in which tone it is told, and where it is seen to.
 async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let (now, soon) = (json!(written(visit.now)), json!(written(visit.now.plus(arranged::SOON_MS))));
+    let soon = json!(written(visit.now.plus(arranged::SOON_MS)));
+    let of_users = |name: &str| arranged::view("User", name).unwrap_or_default();
     let all = [
-        ("locked", "User", true, "isUserLocked eq true".to_owned(), "warn"),
-        ("locked_for_now", "User", true, format!("lockedUntil gt {now}"), "warn"),
+        ("locked", "User", true, of_users("locked"), "warn"),
+        ("locked_for_now", "User", true, of_users("locked_for_now"), "warn"),
         ("recovery", "RecoveryTransaction", true, "status eq \"Requested\"".to_owned(), "warn"),
         ("replacement", "IdentityReplacement", false, "status eq \"PendingApproval\"".to_owned(), "warn"),
         ("ending", "CertStore", false, format!("validTo lt {soon}"), "warn"),

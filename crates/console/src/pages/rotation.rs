@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use chancery_auth::credential_uses;
-use chancery_record::{Timestamp, format_timestamp, parse_timestamp};
+use chancery_record::{Timestamp, parse_timestamp};
 use chancery_resource::Problem;
 use chancery_store::{Mode, Tx};
 use chancery_web::{AnswerBody, Input};
@@ -20,7 +20,7 @@ use super::{
 use crate::{
     arranged::SOON_MS,
     directory::{self, Resource, encoded},
-    fields::{asked, plain},
+    fields::{asked, plain, written},
     parts::{Card, FormPage, Line},
     visit::{Visit, done, one},
 };
@@ -105,12 +105,6 @@ fn address(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
 
 fn day(moment: Timestamp) -> String {
     written(moment).chars().take(10).collect()
-}
-
-fn written(moment: Timestamp) -> String {
-    let mut out = Vec::new();
-    format_timestamp(moment, &mut out);
-    String::from_utf8(out).unwrap_or_default()
 }
 
 /// One of them, as a line of the card: its last use is the moment.

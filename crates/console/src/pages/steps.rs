@@ -4,10 +4,9 @@ use chancery_resource::{Permit, Problem};
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::list::key_of;
+use super::settings;
 use crate::{
     directory::{self, Resource},
-    fields::plain,
     visit::Visit,
 };
 
@@ -39,7 +38,7 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
         let is_safe = visit.app.token_service.public_url.starts_with("https://");
         add("address", "/console/welcome?step=address".to_owned(), is_safe);
     }
-    if let Some((href, is_done)) = mail(visit).await? {
+    if let Some((href, is_done)) = mail(visit) {
         add("mail", href, is_done);
     }
     let known = administrators.as_ref().map_or(0, |(_, rows)| rows.len());
@@ -62,24 +61,22 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
 }
 
 /// Where the mail server of the chosen store is set, and whether it is.
-async fn mail(visit: &Visit<'_>) -> Result<Option<(String, bool)>, Problem> {
-    let (Some(store), Some(options)) = (&visit.store, directory::find("Option", false)) else {
-        return Ok(None);
-    };
-    if visit.may(options.list).is_none() || visit.may(options.patch).is_none() {
-        return Ok(None);
-    }
-    let filter = format!("name eq {} and idpFactoryType eq \"UserStore\"", json!(store));
-    let Some((instances, found)) = rows(visit, "IdpInstance", &filter).await? else { return Ok(None) };
-    let Some(instance) = found.first() else { return Ok(None) };
-    let key = key_of(instances, instance);
-    let mut set = 0;
-    for name in MAIL {
-        let filter = format!("applyToIdpInstanceId eq {} and name eq {}", json!(key), json!(name));
-        let rows = some(visit, options, Some(&filter)).await?;
-        set += rows.iter().filter(|row| !row.get("value").map_or_else(String::new, plain).is_empty()).count();
-    }
-    Ok(Some((format!("{}/{key}/settings", visit.address(instances)), set == MAIL.len())))
+fn mail(visit: &Visit<'_>) -> Option<(String, bool)> {
+    directory::find("IdpInstance", false).filter(|owner| settings::can_be_set(visit, owner))?;
+    Some((store_settings(visit)?, sends_mail(visit)))
+}
+
+/// Whether the chosen store has what it takes to send mail.
+pub fn sends_mail(visit: &Visit<'_>) -> bool {
+    let store = visit.visitor.store.as_ref();
+    store.is_some_and(|store| MAIL.iter().all(|name| !store.scope.options.text(name).is_empty()))
+}
+
+/// Where the settings of the chosen store are, for who may see them.
+pub fn store_settings(visit: &Visit<'_>) -> Option<String> {
+    let owner = directory::find("IdpInstance", false).filter(|owner| settings::are_offered(visit, owner))?;
+    let store = visit.visitor.store.as_ref()?;
+    Some(format!("{}/{}/settings", visit.address(owner), store.scope.id))
 }
 
 /// Some rows of a resource, for who may list and change it.

@@ -6,10 +6,10 @@ use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::{me::written, navigation::icon};
+use super::navigation::icon;
 use crate::{
     directory::{self, Resource, encoded, operation},
-    fields::plain,
+    fields::{plain, written},
     parts::{Card, Line},
     visit::Visit,
     words::raised,

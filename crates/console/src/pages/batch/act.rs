@@ -64,7 +64,7 @@ impl Act {
             Self::TakeOut => "many_take_out",
             Self::RemovePasswords => "many_remove_passwords",
             Self::GiveBackPasswords => "many_give_back_passwords",
-            Self::Delete => arranged::deleting(resource.name).map_or("delete", |(act, ..)| act),
+            Self::Delete => arranged::deleting(resource.name).act,
             Self::Restore => "many_restore",
         })
     }

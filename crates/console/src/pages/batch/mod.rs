@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use self::act::Act;
 pub use self::judge::places_of;
-use super::{deleted, form::fresh_key};
+use super::{deleted, form::fresh_key, list::INSIDE};
 use crate::{
     directory::{self, Resource},
     visit::{Visit, nothing_here, one},
@@ -25,7 +25,7 @@ const MOST_EACH: usize = 500;
 /// More deletions at once want a fresh proof.
 const MOST_STALE: usize = 100;
 /// What the address of a list says of what it shows, which a selection hands on.
-const KEPT: [&str; 4] = ["q", "view", "of", "inside"];
+const KEPT: [&str; 4] = ["q", "view", "of", INSIDE];
 
 /// What is asked for.
 struct Asked<'a> {

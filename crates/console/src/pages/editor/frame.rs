@@ -10,7 +10,7 @@ use crate::{
     fields::plain,
     pages::form::at,
     render::{self, with_frame_of_ours},
-    visit::{self, Visit, one},
+    visit::{Visit, one},
 };
 
 /// What a page that is tried may do: no script, no form, no way out of its frame.
@@ -81,10 +81,5 @@ fn failed(visit: &Visit<'_>, draft: &Draft, failure: &Value) -> Result<Response<
 
 fn told(visit: &Visit<'_>, content: &Value) -> Result<Response<AnswerBody>, Problem> {
     let title = visit.words.page("editor_failed");
-    let preference = &visit.visitor.preference;
-    let mut filled = visit::plain(visit.parts, visit.words, None, title, content);
-    if let Some(filled) = filled.as_object_mut() {
-        filled.insert("theme".to_owned(), json!(preference.theme));
-    }
-    Ok(with_frame_of_ours(render::page(200, "editor-failed.html", &filled)?))
+    Ok(with_frame_of_ours(render::page(200, "editor-failed.html", &visit.plain(title, content))?))
 }

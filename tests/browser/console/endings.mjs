@@ -1,5 +1,5 @@
 // What comes to no ordinary end: the way back, answers that are lost, a session that ends while somebody types, and a proof by
-// a passkey. Each begins in a browser of its own.
+// a passkey.
 
 import { administration, base, call, setOptions } from '../api.mjs'
 import { allowAuthenticators } from '../authenticator.mjs'

@@ -194,7 +194,7 @@ const JOURNEYS = [
     await hands.type('#f-text', `loginName;lastName\n${name}-a;Imported\n${name}-b;Imported\n`)
     await hands.go('button[data-check]')
     await hands.go('button[name=sure]')
-    return (await hands.noted())
+    return hands.noted()
   }],
   ['13 many at once', async (hands, { name }) => {
     await hands.go('.places a[href$="/User"]')

@@ -67,13 +67,13 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
     }
 
-    /// A lock ends it, an hour without use, and ten hours of use; a restart does not.
+    /// A lock ends it, half an hour without use, and ten hours.
     async fn locks_and_time_end_it(world: World) {
         let mut browser = administrator(&world).await;
         let set = async |what: &'static str| world.sql(vec![(what, vec![])]).await;
         let is_out = async |browser: &mut Browser| browser.open("/console/Tenant").await.html.contains("name=\"password\"");
         let kept = browser.cookies.clone();
-        // 31 minutes without use, and what a prefetch reads is no use
+        // 29 minutes and two more without use: what a prefetch reads between them is no use
         set("UPDATE console_session SET seen_on = seen_on - 1740000").await;
         let prefetch = [("sec-purpose", "prefetch")];
         assert_eq!(browser.open_with("/console/Tenant", &prefetch).await.status, 200);

@@ -75,6 +75,8 @@ on_both_engines! {
         let failed = read(&world, &made).await;
         assert_eq!((&failed["status"], &failed["revocationAttempts"]), (&json!("RevocationFailed"), &json!(1)));
         assert_eq!(found(&world, "SELECT last_error FROM identity_revocation").await.len(), 1);
+        assert!(failed["revocationError"].as_str().is_some_and(|why| !why.is_empty()), "{failed}");
+        assert!(failed["revocationDueOn"].is_string(), "{failed}");
         let metrics = world.admin.get("/metrics").await.is(200);
         assert!(String::from_utf8_lossy(&metrics.bytes).contains("chancery_revocations_failed 1"));
         // what stands first is undone with what failed, and executing again does not hurry it
@@ -89,6 +91,7 @@ on_both_engines! {
         let done = read(&world, &made).await;
         assert_eq!((&done["status"], &done["revocationAttempts"]), (&json!("Completed"), &json!(3)));
         assert!(done["revocationCompletedOn"].is_string());
+        assert_eq!((&done["revocationDueOn"], &done["revocationError"]), (&json!(null), &json!(null)));
         assert_eq!(marks_there(&world).await, 1);
         assert_eq!(revoke(&world, LATER * 2, FAILING).await, 0, "once");
         let told = events(&world, &made).await;

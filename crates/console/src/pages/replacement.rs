@@ -243,13 +243,24 @@ fn revocation(visit: &Visit<'_>, row: &Value) -> Option<Card> {
         _ => return None,
     };
     let tried = words.page("revocation_tried").replace("{n}", &plain(&row["revocationAttempts"]));
-    let line = Line { tone, text: words.page(key).into(), sub: tried, ..Line::default() };
+    let error = plain(&row["revocationError"]);
+    let sub = if error.is_empty() { tried } else { format!("{tried}. {error}") };
+    let mut lines = vec![Line { tone, text: words.page(key).into(), sub, ..Line::default() }];
+    let due = plain(&row["revocationDueOn"]);
+    if !due.is_empty() {
+        lines.push(Line {
+            icon: Some("clock"),
+            text: words.page("revocation_next").into(),
+            iso: due,
+            ..Line::default()
+        });
+    }
     Some(Card {
         title: words.page("revocation").into(),
         kind: "checks",
         tone,
         about: words.page("revocation_about").into(),
-        lines: vec![line],
+        lines,
         ..Card::default()
     })
 }

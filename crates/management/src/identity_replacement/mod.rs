@@ -79,13 +79,15 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     Reach::Of(IdentityReplacement::PLATFORM_USER_ID.field(), &APPLICATION_USER),
 )
 .read_from(
-    "(SELECT rid, id, platform_user_id, current_identity_id, replacement_identity_id, \
-     CASE WHEN status IN ('PendingApproval', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END \
-     AS status, requested_by_actor_id, reason, required_approvals, approved_by_actor_ids, requested_on, \
-     expires_on, current_identity_proven_on, replacement_identity_proven_on, approval_satisfied_on, \
-     executed_on, revocation_completed_on, revocation_attempts, policy_fingerprint, \
-     replacement_idp_instance_id, replacement_issuer, replacement_subject, replacement_is_user_store, \
-     open_user_id, concurrency_token, last_entry FROM identity_replacement)",
+    "(SELECT r.rid, r.id, r.platform_user_id, r.current_identity_id, r.replacement_identity_id, \
+     CASE WHEN r.status IN ('PendingApproval', 'Approved') AND r.expires_on <= ?1 THEN 'Expired' ELSE r.status END \
+     AS status, r.requested_by_actor_id, r.reason, r.required_approvals, r.approved_by_actor_ids, r.requested_on, \
+     r.expires_on, r.current_identity_proven_on, r.replacement_identity_proven_on, r.approval_satisfied_on, \
+     r.executed_on, r.revocation_completed_on, r.revocation_attempts, \
+     CASE WHEN v.leased_until <= ?1 THEN v.due_on END AS revocation_due_on, v.last_error AS revocation_error, \
+     r.policy_fingerprint, r.replacement_idp_instance_id, r.replacement_issuer, r.replacement_subject, \
+     r.replacement_is_user_store, r.open_user_id, r.concurrency_token, r.last_entry FROM identity_replacement r \
+     LEFT JOIN identity_revocation v ON v.replacement_rid = r.rid)",
 )
 .unique(&[Unique::new("identity_replacement__open_user_id", &[IdentityReplacement::OPEN_USER_ID.field()])
     .reported_at(IdentityReplacement::PLATFORM_USER_ID)])

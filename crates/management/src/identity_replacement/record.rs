@@ -2,8 +2,8 @@
 
 use chancery_application::{ApplicationIdentityId, ApplicationUserId};
 use chancery_record::{
-    DefaultValue, FIXED, FieldType, HIDDEN, Ids, KEY, Kind, Mismatch, Name, OPEN, OptionValue, SHOWN,
-    ShortText, Timestamp, Token, Uuid, Value, choice_types, id_types, record,
+    DERIVED, DefaultValue, FIXED, FieldType, HIDDEN, Ids, KEY, Kind, Mismatch, Name, OPEN, OptionValue,
+    SHOWN, ShortText, Timestamp, Token, Uuid, Value, choice_types, id_types, record,
 };
 
 use crate::idp_instance::IdpInstanceId;
@@ -102,6 +102,10 @@ record! {
         revocation_completed_on: Option<Timestamp> = SHOWN,
         /// How often it was tried to end it.
         revocation_attempts: i64 = SHOWN,
+        /// When it is tried next; null where nothing is left to be ended, or it is being tried now.
+        revocation_due_on: Option<Timestamp> = DERIVED,
+        /// Why the last try failed.
+        revocation_error: Option<ShortText> = DERIVED,
         /// SHA-256 over the replacement settings when it was asked for, hexadecimal.
         policy_fingerprint: Name = SHOWN,
         /// The instance of the identity that takes its place.

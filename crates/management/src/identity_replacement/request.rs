@@ -74,6 +74,8 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         executed_on: None,
         revocation_completed_on: None,
         revocation_attempts: 0,
+        revocation_due_on: None,
+        revocation_error: None,
         policy_fingerprint: Name::new(fingerprint).map_err(internal)?,
         replacement_idp_instance_id: wanted.instance,
         replacement_issuer: wanted.issuer,

@@ -86,7 +86,8 @@ async fn revoke_one(
         why,
         "what a replaced identity has could not be ended; it is tried again"
     );
-    let acting = own();
-    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&acting, tx, rid, mark, &why)).await?;
+    // people read it: what is inside of the server is for the log
+    let (acting, told) = (own(), problem.detail);
+    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&acting, tx, rid, mark, &told)).await?;
     Ok(false)
 }

@@ -6,6 +6,7 @@
 // The server is new: its first administrator is made here. PICTURES names a folder for pictures of the main pages.
 
 import { base, call, setOptions } from './api.mjs'
+import { allowAuthenticators } from './authenticator.mjs'
 import { launch } from './chromium.mjs'
 import { configuration } from './console/configuration.mjs'
 import { editor } from './console/editor.mjs'
@@ -63,12 +64,38 @@ async function firstAdministrator(browser) {
   await page.keyboard.press('Enter')
   await page.waitForURL(`${base}/console/welcome`)
   hold('from the first start to the wizard', await page.locator('.checks .good').count() > 0)
+  await secondAdministrator(browser, page)
   await page.goto(`${base}/console`)
   hold('and to the console', (await page.textContent('h1')).includes('Margaret'))
   hold('nothing is complained of on the way', complaints.length === 0, complaints.join('; '))
   const state = await context.storageState()
   await context.close()
   return state
+}
+
+/** The wizard makes a second administrator without a password, who comes in by an access pass and makes a passkey. */
+async function secondAdministrator(browser, page) {
+  await page.goto(`${base}/console/welcome?step=second`)
+  const hands = new Hands(page, true)
+  const typed = { firstName: 'Dorothy', lastName: 'Vaughan', emailAddress: 'dv@example.com', loginName: 'dorothy' }
+  for (const [name, text] of Object.entries(typed)) await hands.type(`#f-${name}`, text)
+  await hands.reach('#f-way')
+  await page.keyboard.press('End')
+  hold('who gets a passkey is not asked for a password', !(await page.locator('#f-password').isVisible()))
+  await hands.save()
+  const pass = (await page.locator('.facts code').last().textContent()).trim()
+  hold('the access pass, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
+  const { context, page: theirs } = await opened(browser)
+  const device = await (await allowAuthenticators(theirs))()
+  await theirs.goto(`${base}/console/welcome`)
+  await theirs.getByRole('link', { name: 'access pass' }).click()
+  await theirs.fill('#username', typed.loginName)
+  await theirs.fill('#pass', pass)
+  await theirs.keyboard.press('Enter')
+  await theirs.getByRole('button', { name: 'Create a passkey' }).click()
+  await theirs.waitForURL(`${base}/console/welcome`)
+  hold('and comes in by a passkey of their own', (await device.credentials()).length === 1)
+  await context.close()
 }
 
 /** A user is made, found, locked by somebody else, seen and unlocked; the trail has it. */

@@ -219,7 +219,7 @@ async fn change(world: &World, path: &str, members: Value) {
 }
 
 /// Where the link leads whose text has these words.
-fn link(page: &browser::Page, words: &str) -> String {
+pub fn link(page: &browser::Page, words: &str) -> String {
     let at = page.html.find(words).unwrap_or_else(|| panic!("no {words} in {}", page.html));
     let from = page.html[..at].rfind("href=\"").unwrap() + 6;
     page.html[from..].split('"').next().unwrap().replace("&amp;", "&")

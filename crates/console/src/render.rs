@@ -47,6 +47,7 @@ templates![
     "list.html",
     "merge.html",
     "message.html",
+    "pass.html",
     "node.html",
     "overview.html",
     "plain.html",

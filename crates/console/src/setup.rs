@@ -5,13 +5,19 @@ use std::sync::Arc;
 use chancery_auth::load_store_context;
 use chancery_management::role_assignment::OPERATIONS as ASSIGNMENTS;
 use chancery_record::{Timestamp, read_json};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     AppContext, Call, Context, Op, Out, Preconditions, Problem, Request, Scope, Steps, StoreError, Task, Tx,
     run,
 };
 use chancery_signin::{is_setup_open, spend_setup};
 use chancery_store::Mode;
-use chancery_userstore::{password::OPERATIONS as PASSWORDS, synchronize::USERS, user::OPERATIONS as PEOPLE};
+use chancery_userstore::{
+    passkey::{ACCESS_PASS_OPERATIONS as PASSES, sign_in::relying_party},
+    password::OPERATIONS as PASSWORDS,
+    synchronize::USERS,
+    user::OPERATIONS as PEOPLE,
+};
 use chancery_web::{AnswerBody, App};
 use http::{Method, Response, request::Parts};
 use serde_json::{Map, Value, json};
@@ -28,20 +34,29 @@ use crate::{
 /// The store that the first administrator is a user of.
 const STORE: &str = "default";
 
+/// The field that asks how somebody new signs in.
+pub const WAY: &str = "way";
+/// The choice of it that makes a passkey.
+pub const BY_PASSKEY: &str = "passkey";
+
 /// The path of the link with this code.
 pub fn setup_path(code: &str) -> String {
     format!("/console/setup/{code}")
 }
 
 /// The fields of the page: each with its control, what a browser fills in, and whether it must be filled.
-const FIELDS: [(&str, &str, &str, bool); 6] = [
+const FIELDS: [(&str, &str, &str, bool); 7] = [
     ("firstName", "text", "given-name", false),
     ("lastName", "text", "family-name", false),
     ("emailAddress", "email", "email", false),
     ("loginName", "text", "username", true),
+    (WAY, "choice", "off", false),
     ("password", "secret", "new-password", true),
     ("repeated", "secret", "new-password", true),
 ];
+
+/// What a form posts, and what is wrong with it, by wire names.
+type Typed<'a> = (&'a [(String, String)], &'a [(String, String)]);
 
 /// Answers a request for the page. Opening it spends nothing: previews and prefetches do that, too.
 ///
@@ -55,26 +70,41 @@ pub async fn answer(
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (master, shown) = (app.context.master.clone(), code.to_owned());
-    let looking = move |tx: &mut Tx<'_>| is_setup_open(tx, &master, &shown, now);
-    if !app.store.run("FindSetup", Mode::Quick, None, looking).await? {
-        return Err(Problem::not_found("page here"));
-    }
+    let url = app.token_service.public_url.clone();
+    let looking = move |tx: &mut Tx<'_>| {
+        let is_open = is_setup_open(tx, &master, &shown, now)?;
+        let store = load_store_context(tx, STORE)?;
+        let can = store.is_some_and(|store| can_make_passkeys(&store.scope.options, &url));
+        Ok::<_, Problem>(is_open.then_some(can))
+    };
+    let found = app.store.run("FindSetup", Mode::Quick, None, looking).await?;
+    let can_choose = found.ok_or_else(|| Problem::not_found("page here"))?;
+    let show = |wrong: &[(String, String)]| show(app, (parts, code), (form, wrong), words, can_choose);
     if parts.method == Method::GET {
-        return show(app, parts, (code, form), words, &[]);
+        return show(&[]);
     }
     let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url)
         && forgery::is_ours(&app.context.master, code.as_bytes(), one(form, "csrf").unwrap_or_default());
     if !is_ours {
         return Err(Problem::new(chancery_resource::ProblemKind::Forbidden, "The form is of another page."));
     }
-    if one(form, "password") != one(form, "repeated") {
-        let text = words.page("passwords_differ").to_owned();
-        return show(app, parts, (code, form), words, &[("repeated".to_owned(), text)]);
+    let by_passkey = can_choose && one(form, WAY) == Some(BY_PASSKEY);
+    if !by_passkey && one(form, "password") != one(form, "repeated") {
+        return show(&[("repeated".to_owned(), words.page("passwords_differ").to_owned())]);
     }
     let (context, code_of, sent) = (Arc::clone(&app.context), code.to_owned(), form.to_vec());
-    let making = move |tx: &mut Tx<'_>| make(&context, tx, (&code_of, &sent), now);
+    let making = move |tx: &mut Tx<'_>| make(&context, tx, (&code_of, &sent, by_passkey), now);
     match app.store.run("FirstAdministrator", Mode::Write, None, making).await {
-        Ok(()) => Ok(see_other(WIZARD)),
+        Ok(None) => Ok(see_other(WIZARD)),
+        Ok(Some(pass)) => {
+            let login = one(form, "loginName").unwrap_or_default().trim();
+            let told = pass_content(
+                words,
+                (words.page("setup_pass"), login, &pass),
+                (words.page("pass_sign_in"), WIZARD),
+            );
+            page(200, "pass.html", &plain(parts, words, None, words.page("pass_title"), &told))
+        }
         Err(problem) if problem.status() == 400 || problem.status() == 409 => {
             let problem = words.problem(problem);
             let errors = problem.errors.as_slice().iter().map(|error| {
@@ -86,22 +116,53 @@ pub async fn answer(
             if errors.is_empty() {
                 errors.push((String::new(), problem.detail));
             }
-            show(app, parts, (code, form), words, &errors)
+            show(&errors)
         }
         Err(problem) => Err(problem),
     }
 }
 
+/// Whether who has an access pass of the store can make a passkey with it.
+pub fn can_make_passkeys(options: &Options, url: &str) -> bool {
+    options.flag("TemporaryAccessPassEnabled") && relying_party(options, url).is_some()
+}
+
+/// The question how somebody new signs in, its choices in the texts after `way_`.
+pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
+    let mut field = asked(WAY, words.page("way"), "choice");
+    let choices = ["password", BY_PASSKEY].map(|way| {
+        json!({ "value": way, "label": words.page(&format!("way_{way}")), "is_current": chosen == Some(way) })
+    });
+    field.insert("choices".to_owned(), json!(choices));
+    field.insert("hint".to_owned(), json!(words.page("way_hint")));
+    field
+}
+
+/// What the page of a new access pass says (`pass.html`), which is shown this once.
+pub fn pass_content(
+    words: &Words,
+    (text, login, pass): (&str, &str, &str),
+    (label, href): (&str, &str),
+) -> Value {
+    json!({
+        "heading": words.page("pass_title"), "text": text, "login": login, "pass": pass,
+        "login_label": words.field("loginName"), "link": { "href": href, "label": label },
+    })
+}
+
 fn show(
     app: &App,
-    parts: &Parts,
-    (code, form): (&str, &[(String, String)]),
+    (parts, code): (&Parts, &str),
+    (form, wrong): Typed<'_>,
     words: &'static Words,
-    wrong: &[(String, String)],
+    can_choose: bool,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let fields: Vec<Value> = FIELDS
-        .iter()
+    let fields = FIELDS.iter().filter(|(name, ..)| can_choose || *name != WAY);
+    let fields: Vec<Value> = fields
         .map(|(name, control, autocomplete, is_required)| {
+            if *name == WAY {
+                return Value::Object(way_field(words, one(form, WAY)));
+            }
             let error: Vec<&str> =
                 wrong.iter().filter(|(wire, _)| wire == name).map(|(_, text)| text.as_str()).collect();
             let value = one(form, name).filter(|_| *control != "secret").unwrap_or_default();
@@ -123,15 +184,11 @@ fn show(
         })
         .collect();
     let status = if wrong.is_empty() { 200 } else { 400 };
-    let mut context = plain(
-        parts,
-        words,
-        None,
-        words.page("setup_title"),
-        &json!({
-            "step": "", "errors": errors, "fields": fields, "submit": words.page("setup_submit"), "about": words.page("setup_about"),
-        }),
-    );
+    let asked = json!({
+        "step": "", "errors": errors, "fields": fields, "submit": words.page("setup_submit"),
+        "about": words.page("setup_about"),
+    });
+    let mut context = plain(parts, words, None, words.page("setup_title"), &asked);
     if let Some(members) = context.as_object_mut() {
         members.insert("csrf".to_owned(), json!(forgery::token(&app.context.master, code.as_bytes())));
     }
@@ -139,13 +196,13 @@ fn show(
 }
 
 /// Makes the administrator, and uses the link up: in one transaction. The password is hashed within it, which holds up
-/// nobody: this happens once.
+/// nobody: this happens once. The access pass of who makes a passkey with it in place of a password.
 fn make(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (code, form): (&str, &[(String, String)]),
+    (code, form, by_passkey): (&str, &[(String, String)], bool),
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> Result<Option<String>, Problem> {
     if !spend_setup(tx, &app.master, code, now)? {
         return Err(Problem::not_found("page here"));
     }
@@ -155,22 +212,29 @@ fn make(
     let typed = |name: &str| one(form, name).map(str::trim).filter(|text| !text.is_empty());
     let mut body = Map::new();
     for (name, control, ..) in FIELDS {
-        if let (Some(text), true) = (typed(name), control != "secret") {
+        if let (Some(text), true) = (typed(name), control != "secret" && name != WAY) {
             body.insert(name.to_owned(), json!(text));
         }
     }
     let body = Value::Object(body);
     let user = call(app, tx, (&in_store, now), "CreateUser", PEOPLE, Vec::new(), &body)?;
     let id = user.get("id").map_or_else(String::new, fields::plain);
-    let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
-    call(app, tx, (&in_store, now), "ResetPassword", PASSWORDS, vec![id.clone()], &password)?;
+    let pass = if by_passkey {
+        let wanted = json!({ "userId": id });
+        let made = call(app, tx, (&in_store, now), "IssueTemporaryAccessPass", PASSES, Vec::new(), &wanted)?;
+        made.get("value").map(fields::plain)
+    } else {
+        let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
+        call(app, tx, (&in_store, now), "ResetPassword", PASSWORDS, vec![id.clone()], &password)?;
+        None
+    };
     let user = uuid::Uuid::try_parse(&id).unwrap_or_default();
     let mut context = Context::of_server(app, in_store, now);
     let person = USERS.follow(&mut context, tx, store.subscription, user)?;
     let person = person.ok_or_else(|| StoreError::Internal("a new user became no platform user".into()))?;
     let role = json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" });
     call(app, tx, (&Scope::Everything, now), "CreateRoleAssignment", &ASSIGNMENTS, Vec::new(), &role)?;
-    Ok(())
+    Ok(pass)
 }
 
 /// Runs an operation of the interface as the server itself; its answer.
@@ -198,6 +262,7 @@ fn call(
         dry_run: false,
         reads_later: false,
         minimal: false,
+        unchanged: None,
     };
     let context = Context::of_server(app, scope.clone().to_be_changed(true), now);
     let mut call = Call { request, context, steps: Steps::default(), answer: Out::default() };

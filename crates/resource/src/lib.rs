@@ -73,6 +73,7 @@ pub use read::precondition::{Preconditions, check_if_match, token_in};
 pub use read::rows::write_items;
 pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::sql::{LIST, Sql};
+pub use read::unchanged::Unchanged;
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};
 pub use write::change::{

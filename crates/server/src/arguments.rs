@@ -122,7 +122,7 @@ pub struct Options {
     /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
     #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB")]
     pub disk_reserve: Option<u64>,
-    /// What the server is called from outside [default: http(s)://LISTEN]
+    /// What the server is called from outside [default: http(s)://LISTEN, localhost on loopback]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
     /// The secret of the root client, at least 16 characters [default: made at the first start and printed once]

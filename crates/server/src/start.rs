@@ -4,7 +4,7 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
@@ -114,8 +114,7 @@ impl Server {
             listener = listener.without_console();
         }
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
-        let public_url =
-            config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
+        let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         let store = open(config).await?;
         let mail_settings = MailSettings {
             master: master.clone(),
@@ -195,6 +194,15 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     root_access.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
 
+/// What a server is called that nobody gave a name. On loopback it is `localhost`: browsers make passkeys for names alone.
+fn url_of(scheme: &str, address: SocketAddr) -> String {
+    let is_loopback = address.ip() == Ipv4Addr::LOCALHOST || address.ip() == Ipv6Addr::LOCALHOST;
+    if scheme == "http" && is_loopback {
+        return format!("http://localhost:{}", address.port());
+    }
+    format!("{scheme}://{address}")
+}
+
 /// Makes a link by which the first administrator comes in; any former one ends.
 ///
 /// # Errors
@@ -203,7 +211,7 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     let _lock = prepare_files(config)?;
     let master = read_master_key(&config.master_key_file)?;
     let store = open(config).await?;
-    let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
+    let public_url = config.public_url.clone().unwrap_or_else(|| url_of("http", config.listen));
     let (app, _) = assemble(config, store.clone(), master, &public_url).await?;
     let acting = own_context(&app.context, Scope::Everything);
     let made = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;

@@ -146,6 +146,7 @@ impl Reader {
             dry_run: false,
             reads_later: false,
             minimal: false,
+            unchanged: None,
         }
     }
 }

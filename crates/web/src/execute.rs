@@ -125,6 +125,7 @@ pub async fn execute(
         dry_run,
         reads_later: !dry_run && claim.is_none(),
         minimal: wants_minimal(&parts.headers, op),
+        unchanged: None,
     };
     let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
     drop(reservation);

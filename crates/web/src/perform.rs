@@ -5,7 +5,7 @@ use std::{ptr, sync::Arc};
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
 use chancery_record::{FieldError, Timestamp, read_json};
-use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request};
+use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request, Unchanged};
 use chancery_store::Error;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -38,6 +38,8 @@ pub struct Input {
     pub key: Option<String>,
     /// Whether what changed is not told, and what is listed without its sets: what a page does not show can be long.
     pub is_brief: bool,
+    /// The rows that must be as they were seen, or nothing is done.
+    pub unchanged: Option<Unchanged>,
 }
 
 impl PartialEq for Input {
@@ -53,7 +55,16 @@ impl PartialEq for Input {
 impl Input {
     /// An operation without a body.
     pub const fn of(op: &'static Op, path: Vec<String>) -> Self {
-        Self { op, path, query: Vec::new(), body: None, dry_run: false, key: None, is_brief: false }
+        Self {
+            op,
+            path,
+            query: Vec::new(),
+            body: None,
+            dry_run: false,
+            key: None,
+            is_brief: false,
+            unchanged: None,
+        }
     }
 }
 
@@ -109,6 +120,7 @@ impl Input {
             dry_run: self.dry_run,
             reads_later: false,
             minimal: self.is_brief,
+            unchanged: self.unchanged.clone(),
         })
     }
 }

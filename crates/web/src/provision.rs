@@ -94,6 +94,7 @@ impl App {
             dry_run: wanted.dry_run,
             reads_later: false,
             minimal: false,
+            unchanged: None,
         };
         carry_out(authorized, request, allowed, Rights::Cached(allowed.epoch), None).await
     }

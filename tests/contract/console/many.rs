@@ -152,6 +152,36 @@ on_both_engines! {
         read(&world, &users[2]).await;
     }
 
+    /// Who was changed since the numbers were told is named, whatever the act, and nothing is done.
+    async fn who_was_changed_meanwhile_stops_all(world: World) {
+        let mut browser = administrator(&world).await;
+        let (users, group) = (workers(&world, 3).await, world.group("Rowers").await);
+        let all: Vec<&Value> = users.iter().collect();
+        let member = json!({ "relatedIds": [id(&users[2])] });
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&group))), member).await.expect(202);
+        let acts = [("deactivate", 3), ("add", 2), ("delete", 3)];
+        for (act, count) in acts {
+            let fields = [("act", act), ("group", id(&group))];
+            let told = ask(&world, &mut browser, &fields, &all).await;
+            assert!(told.html.contains(&format!(": {count}</h1>")), "{act}: {}", told.html);
+            let user = read(&world, &users[1]).await;
+            let change = json!({ "nickname": act, "concurrencyToken": user["concurrencyToken"] });
+            world.admin.patch(&world.path(&format!("/User/{}", id(&user))), change).await.expect(202);
+            let stopped = confirm(&world, &mut browser, &told, BATCH).await;
+            assert_eq!(stopped.status, 409, "{act}: {}", stopped.html);
+            assert!(stopped.html.contains("worker0001: was changed meanwhile"), "{act}: {}", stopped.html);
+            assert!(!stopped.html.contains("worker0000"), "{act}: {}", stopped.html);
+            let as_before = read(&world, &users[0]).await;
+            assert_eq!((&as_before["isUserActive"], &as_before["memberOfGroups"]), (&json!(true), &json!([])), "{act}");
+        }
+        let told = ask(&world, &mut browser, &[("act", "deactivate")], &all).await;
+        // the same form twice is the same act, although it changed the rows itself
+        for _ in 0..2 {
+            let done = confirm(&world, &mut browser, &told, BATCH).await;
+            assert!(done.address.contains("done=done"), "{}: {}", done.status, done.html);
+        }
+    }
+
     /// Of what is refused the reason is said, and the rest can be done. A form that is sent twice does it once.
     async fn what_is_refused_is_left_out(world: World) {
         let mut browser = administrator(&world).await;

@@ -7,6 +7,10 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{BASE, Browser, PASSWORD, assign, person, post, sign_in};
+use crate::{
+    passkey::authenticator::{Authenticator, allow},
+    sign_in::link as way_of,
+};
 
 /// A link that was made just now.
 async fn link(world: &World) -> String {
@@ -43,6 +47,30 @@ on_both_engines! {
         assert!(first.html.contains("Default"), "{}", first.html);
         let roles = world.admin.get(&format!("{BASE}/RoleAssignment")).await.is(200).json();
         assert_eq!(roles[0]["roleType"], json!("SystemAdmin"));
+    }
+
+    /// Who wants no password gets an access pass, which leads to a passkey and to the console.
+    async fn the_first_administrator_may_have_a_passkey_alone(world: World) {
+        let link = link(&world).await;
+        let mut browser = Browser::new(&world);
+        world.set_option("TemporaryAccessPassEnabled", "false").await;
+        let page = browser.open(&link).await;
+        assert!(!page.html.contains("f-way"), "{}", page.html);
+        world.set_option("TemporaryAccessPassEnabled", "true").await;
+        allow(&world).await;
+        let page = browser.open(&link).await;
+        assert!(page.html.contains("f-way"), "{}", page.html);
+        let typed = [("loginName", "grace"), ("way", "passkey")];
+        let told = post(&world, &mut browser, &page, &link, &typed).await;
+        let pass = told.html.rsplit("<code>").next().unwrap().split("</code>").next().unwrap().to_owned();
+        assert!(told.html.contains("access pass") && pass.len() >= 8, "{}", told.html);
+        let page = browser.open("/console/welcome").await;
+        let page = browser.open(&way_of(&page, "access pass")).await;
+        let page = browser.submit(&page, &[("username", "grace"), ("pass", &pass)]).await;
+        let made = Authenticator::new(5).make_passkey(&page.asked());
+        let next = browser.submit(&page, &[("credential", &made.to_string())]).await;
+        let page = browser.open(&next.onward()).await;
+        assert!(page.address.ends_with("/console/welcome"), "{}: {}", page.address, page.html);
     }
 
     /// A link is good for an hour.

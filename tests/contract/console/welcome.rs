@@ -67,6 +67,28 @@ on_both_engines! {
         assert!(!page.html.contains("f-password"), "it is done: {}", page.html);
     }
 
+    /// In place of a first password an access pass is shown this once, for a passkey.
+    async fn a_second_administrator_may_begin_with_a_pass(world: World) {
+        let mut browser = administrator(&world).await;
+        world.set_option("TemporaryAccessPassEnabled", "false").await;
+        let page = browser.open("/console/welcome?step=second").await;
+        assert!(!page.html.contains("f-way"), "{}", page.html);
+        world.set_option("TemporaryAccessPassEnabled", "true").await;
+        let page = browser.open("/console/welcome?step=second").await;
+        assert!(page.html.contains("f-way"), "{}", page.html);
+        let mut typed = second("").to_vec();
+        typed.push(("way", "passkey"));
+        let told = post(&world, &mut browser, &page, HERE, &typed).await;
+        assert!(told.status == 200 && told.html.contains("The access pass"), "{}: {}", told.status, told.html);
+        assert!(told.html.contains("step=app"), "and on: {}", told.html);
+        let passes = world.path("/passkey-security/temporary-access-passes");
+        let passes = world.admin.get(&passes).await.is(200).json();
+        assert_eq!(passes["items"].as_array().unwrap().len(), 1, "{passes}");
+        let filter = encode("roleType eq \"SystemAdmin\" and principalType eq \"PlatformUser\"");
+        let roles = world.admin.get(&format!("{BASE}/RoleAssignment?filter={filter}")).await.is(200).json();
+        assert_eq!(roles.as_array().unwrap().len(), 2, "{roles}");
+    }
+
     /// The mail server's own words are shown, of this store's mails.
     async fn the_mail_server_is_heard(world: World) {
         let mut browser = administrator(&world).await;

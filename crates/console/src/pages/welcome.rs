@@ -18,6 +18,7 @@ use crate::{
     directory::{self, operation},
     fields::{asked, plain},
     parts::{Card, FormPage, Line},
+    setup::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     visit::{Visit, done, nothing_here, one},
 };
 
@@ -25,11 +26,12 @@ use crate::{
 pub const HERE: &str = "/console/welcome";
 
 /// The questions about a second administrator: the field, its control, and whether it must be filled.
-const SECOND: [(&str, &str, bool); 5] = [
+const SECOND: [(&str, &str, bool); 6] = [
     ("firstName", "text", false),
     ("lastName", "text", false),
     ("emailAddress", "email", true),
     ("loginName", "text", true),
+    (WAY, "choice", false),
     ("password", "secret", true),
 ];
 
@@ -53,7 +55,15 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
             Ok(done(&format!("{HERE}?step=mail"), "mailed"))
         }
         _ => match second(visit).await {
-            Ok(()) => Ok(done(&format!("{HERE}?step=app"), "created")),
+            Ok(None) => Ok(done(&format!("{HERE}?step=app"), "created")),
+            Ok(Some(pass)) => {
+                let words = visit.words;
+                let login = one(&visit.form, "loginName").unwrap_or_default().trim();
+                let next = format!("{HERE}?step=app");
+                let told = (words.page("second_pass"), login, pass.as_str());
+                let content = pass_content(words, told, (words.page("go_on"), &next));
+                visit.page(200, "pass.html", words.page("pass_title"), &content)
+            }
             Err(problem) if is_of_form(&problem) => page(visit, Some(&problem)).await,
             Err(problem) => Err(problem),
         },
@@ -219,7 +229,11 @@ fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
     let words = visit.words;
     let fields: Vec<Map<String, Value>> = SECOND
         .iter()
+        .filter(|(name, ..)| *name != WAY || can_choose(visit))
         .map(|(name, control, is_required)| {
+            if *name == WAY {
+                return way_field(words, one(&visit.form, WAY));
+            }
             let mut field = asked(name, &words.field(name), control);
             let typed = one(&visit.form, name).filter(|_| *control != "secret").unwrap_or_default();
             field.insert("value".to_owned(), json!(typed));
@@ -235,33 +249,49 @@ fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
     json!({ "title": "", "about": words.page("second_about"), "fields": fields, "is_readonly": false })
 }
 
-/// Makes the second administrator: a user with a first password, and the role. Where it breaks off between two of these,
-/// the user is there, and the role is given on the page of administrators.
-async fn second(visit: &Visit<'_>) -> Result<(), Problem> {
+/// Whether somebody new may begin with an access pass, and make a passkey by it.
+fn can_choose(visit: &Visit<'_>) -> bool {
+    let options = visit.visitor.store.as_ref().map(|store| &store.scope.options);
+    visit.may(operation("IssueTemporaryAccessPass")).is_some()
+        && options.is_some_and(|options| can_make_passkeys(options, &visit.app.token_service.public_url))
+}
+
+/// Makes the second administrator: a user with a first password or an access pass, which is answered, and the role. Where it
+/// breaks off between two of these, the user is there, and the role is given on the page of administrators.
+async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     let op = |name: &str| visit.need(operation(name));
     let assign = directory::find("RoleAssignment", false).and_then(|resource| resource.create);
-    let (create, initial) = (op("CreateUser")?, op("SetInitialPassword")?);
+    let by_passkey = can_choose(visit) && one(&visit.form, WAY) == Some(BY_PASSKEY);
+    let begin = op(if by_passkey { "IssueTemporaryAccessPass" } else { "SetInitialPassword" })?;
+    let create = op("CreateUser")?;
     let (synchronize, assign) = (op("SynchronizeAllUsers")?, visit.need(assign)?);
     visit.fresh()?;
     let typed = |name: &str| one(&visit.form, name).map(str::trim).filter(|text| !text.is_empty());
     let body: Map<String, Value> = SECOND
         .iter()
-        .filter(|(_, control, _)| *control != "secret")
+        .filter(|(name, control, _)| *control != "secret" && *name != WAY)
         .filter_map(|(name, ..)| Some(((*name).to_owned(), json!(typed(name)?))))
         .collect();
     let mut input = Input::of(create, Vec::new());
     input.body = Some(Value::Object(body));
     let user = visit.perform(input).await?.json();
     let user = user.get("id").map_or_else(String::new, plain);
-    let mut input = Input::of(initial, vec![user.clone()]);
-    input.body = Some(json!({ "password": one(&visit.form, "password").unwrap_or_default() }));
-    if let Err(problem) = visit.perform(input).await {
-        // nobody is left who has no password, nor in a quarantine, which would keep the name
-        if let Some(erase) = visit.may(operation("EraseUser")) {
-            visit.perform(Input::of(erase, vec![user])).await?;
+    let mut input = Input::of(begin, if by_passkey { Vec::new() } else { vec![user.clone()] });
+    input.body = Some(if by_passkey {
+        json!({ "userId": user })
+    } else {
+        json!({ "password": one(&visit.form, "password").unwrap_or_default() })
+    });
+    let answer = match visit.perform(input).await {
+        Ok(output) => output.json(),
+        Err(problem) => {
+            // nobody is left who cannot sign in, nor in a quarantine, which would keep the name
+            if let Some(erase) = visit.may(operation("EraseUser")) {
+                visit.perform(Input::of(erase, vec![user])).await?;
+            }
+            return Err(problem);
         }
-        return Err(problem);
-    }
+    };
     visit.perform(Input::of(synchronize, Vec::new())).await?;
     let (store, id) = (visit.visitor.store.as_ref().map(|store| store.scope.id), Uuid::try_parse(&user));
     let (Some(store), Ok(id)) = (store, id) else { return Err(nothing_here()) };
@@ -271,5 +301,6 @@ async fn second(visit: &Visit<'_>) -> Result<(), Problem> {
     let mut input = Input::of(assign, Vec::new());
     input.body =
         Some(json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" }));
-    visit.perform(input).await.map(|_| ())
+    visit.perform(input).await?;
+    Ok(answer.get("value").filter(|_| by_passkey).map(plain))
 }

@@ -2,7 +2,7 @@
 
 use chancery_record::Json;
 
-use crate::{Op, Preconditions, Problem};
+use crate::{Op, Preconditions, Problem, Unchanged};
 
 /// A request, parsed but not validated.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
@@ -31,6 +31,8 @@ pub struct Request {
     /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240), or a list whose items
     /// have empty sets: pages alone ask for such lists.
     pub minimal: bool,
+    /// The rows that must be as they were seen: pages alone tell them.
+    pub unchanged: Option<Unchanged>,
 }
 
 impl Request {

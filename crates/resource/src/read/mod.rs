@@ -16,3 +16,4 @@ pub mod rows;
 pub mod slice;
 pub mod sql;
 pub mod statements;
+pub mod unchanged;

@@ -9,6 +9,7 @@ use crate::{
         answer::read_one,
         list,
         load::{key_of, owner_of, select_key},
+        unchanged::check_unchanged,
     },
     write::{
         delete_rows::delete_rows,
@@ -36,6 +37,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let detail = "The store is in read-only mode. Its option IsDatabaseReadOnlyMode ends that.";
         return Err(Problem::conflict(detail));
     }
+    check_unchanged(call, tx)?;
     let answer = match call.request.op.action {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),

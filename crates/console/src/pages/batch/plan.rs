@@ -51,7 +51,7 @@ pub async fn show(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<Answe
         return visit.page(200, "message.html", &heading, &content);
     }
     let keys: Vec<&str> = wanted.iter().map(|one| one.key.as_str()).collect();
-    let mut fields = asked.form(visit, asked.act, &keys.join("\n"));
+    let mut fields = asked.form(visit, asked.act, &targets::written(&wanted));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
     let several = if asked.act.is_each(asked.op) { keys.get(..1).unwrap_or(&keys) } else { &keys };
     let api_call = call(visit, &asked.act.input(asked.op, several, asked.group));

@@ -9,7 +9,7 @@ use super::{
     Act, Asked, back,
     judge::{Refused, places},
     plan::{hidden, told},
-    targets::{Target, chosen, rows_of},
+    targets::{Target, chosen, rows_of, seen},
 };
 use crate::{
     pages::{form::fresh_key, list::title_of},
@@ -36,6 +36,7 @@ pub async fn run(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<Answer
     }
     let mut input = asked.act.input(asked.op, &keys, asked.group);
     input.key = one(&visit.form, "key").map(str::to_owned);
+    input.unchanged = seen(visit, asked.resource);
     let refused = match visit.perform(input).await {
         Ok(_) => return finished(visit, asked, &keys).await,
         Err(problem) if places(&problem).is_empty() => return Err(problem),
@@ -82,7 +83,8 @@ async fn named(
     let found = rows_of(visit, asked.resource, &keys, asked.reading()).await?;
     let named = refused.into_iter().map(|(key, detail)| {
         let title = found.get(key).map(|row| title_of(asked.resource, row)).filter(|title| !title.is_empty());
-        (Target { key: key.to_owned(), title: title.unwrap_or_else(|| key.to_owned()) }, detail)
+        let title = title.unwrap_or_else(|| key.to_owned());
+        (Target { key: key.to_owned(), title, token: String::new() }, detail)
     });
     Ok(named.collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_resource::{MAX_COUNT, Problem};
+use chancery_resource::{MAX_COUNT, Problem, Unchanged};
 use serde_json::Value;
 
 use super::{Act, Asked, kept};
@@ -24,6 +24,8 @@ pub struct Target {
     pub key: String,
     /// What it is called.
     pub title: String,
+    /// Its concurrency token, where it has one.
+    pub token: String,
 }
 
 /// The rows of an act.
@@ -45,7 +47,8 @@ impl Targets {
             return;
         }
         let title = Some(title_of(asked.resource, row)).filter(|title| !title.is_empty());
-        self.wanted.push(Target { title: title.unwrap_or_else(|| key.clone()), key });
+        let token = row["concurrencyToken"].as_str().unwrap_or_default().to_owned();
+        self.wanted.push(Target { title: title.unwrap_or_else(|| key.clone()), key, token });
     }
 }
 
@@ -67,9 +70,31 @@ pub async fn read(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Targets, Probl
 /// The keys that the form names: one a field, or one a line; each once.
 pub fn chosen<'a>(visit: &'a Visit<'_>) -> Vec<&'a str> {
     let each = visit.form.iter().filter(|(name, _)| name == "selected").map(|(_, key)| key.as_str());
-    let lines = one(&visit.form, "ids").unwrap_or_default().lines();
+    let lines = lines(visit).map(|(key, _)| key);
     let mut seen = HashSet::new();
     each.chain(lines).map(str::trim).filter(|key| !key.is_empty() && seen.insert(*key)).collect()
+}
+
+/// The lines of keys, each with what stands after its tab.
+fn lines<'a>(visit: &'a Visit<'_>) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
+    let lines = one(&visit.form, "ids").unwrap_or_default().lines();
+    lines.map(|line| line.split_once('\t').map_or((line, None), |(key, token)| (key, Some(token))))
+}
+
+/// Rows as [`chosen`] reads them again, with their tokens.
+pub fn written(wanted: &[Target]) -> String {
+    let lines: Vec<String> = wanted.iter().map(|one| format!("{}\t{}", one.key, one.token)).collect();
+    lines.join("\n")
+}
+
+/// The rows as they were when the form was shown, where it tells.
+pub fn seen(visit: &Visit<'_>, resource: &'static Resource) -> Option<Unchanged> {
+    let tokens: Vec<(String, String)> = lines(visit)
+        .filter_map(|(key, token)| {
+            Some((key.to_owned(), token.filter(|token| !token.is_empty())?.to_owned()))
+        })
+        .collect();
+    (!tokens.is_empty()).then_some(Unchanged { shape: resource.shape, tokens })
 }
 
 fn too_many(visit: &Visit<'_>, asked: &Asked<'_>) -> Problem {

@@ -3,7 +3,8 @@
 //
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_SETUP=/console/setup/... CHANCERY_TOKEN=... node console.mjs
 //
-// The server is new: its first administrator is made here. PICTURES names a folder for pictures of the main pages.
+// The server is new: its first administrator is made here. PICTURES names a folder for pictures of the main pages, and ONLY
+// the parts that are run, for who works on one.
 
 import { base, call, setOptions } from './api.mjs'
 import { allowAuthenticators } from './authenticator.mjs'
@@ -294,20 +295,26 @@ const browser = await launch()
 try {
   await setOptions({ PasskeyEnrolment: 'Off' })
   const state = await firstAdministrator(browser)
-  await helpDesk(browser, state)
-  await appsAndSettings(browser, state)
-  await manyAtOnce(browser, state)
-  await groupsWithin(browser, state)
-  await withoutScript(browser, state)
-  const trial = await providerTried((how) => opened(browser, how, state))
-  await keyboard((how) => opened(browser, how, state), prefer)
-  await trail((how) => opened(browser, how, state))
-  await oneself((how) => opened(browser, how, state))
-  await editor((how) => opened(browser, how, state), picture)
-  await configuration((how) => opened(browser, how, state), picture)
-  await endings((how) => opened(browser, how, how.fresh ? undefined : state))
-  await everyPage((how) => opened(browser, how, state), prefer, [...await records(), trial])
-  await importPeople(browser, state)
+  const open = (how) => opened(browser, how, how.fresh ? undefined : state)
+  let trial
+  const parts = {
+    helpDesk: () => helpDesk(browser, state),
+    appsAndSettings: () => appsAndSettings(browser, state),
+    manyAtOnce: () => manyAtOnce(browser, state),
+    groupsWithin: () => groupsWithin(browser, state),
+    withoutScript: () => withoutScript(browser, state),
+    providerTried: async () => { trial = await providerTried(open) },
+    keyboard: () => keyboard(open, prefer),
+    trail: () => trail(open),
+    oneself: () => oneself(open),
+    editor: () => editor(open, picture),
+    configuration: () => configuration(open, picture),
+    endings: () => endings(open),
+    everyPage: async () => everyPage(open, prefer, [...await records(), ...(trial ? [trial] : [])]),
+    importPeople: () => importPeople(browser, state),
+  }
+  const only = process.env.ONLY?.split(',')
+  for (const [name, run] of Object.entries(parts)) if (only?.includes(name) ?? true) await run()
 } finally {
   await browser.close()
 }

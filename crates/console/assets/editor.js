@@ -1,23 +1,27 @@
 // Shows a view while it is typed, and leads from an error to its line. Without it a button shows it.
-const form = document.getElementById("edit");
+const form = document.querySelector("form[data-edit]");
 const text = form.elements.content, show = document.querySelector("[data-show]");
 let frame = document.querySelector("iframe[name=preview]"), timer;
 
 // The number of each line beside it.
-const place = document.createElement("div"), numbers = document.createElement("div");
-place.className = "numbered";
-numbers.ariaHidden = "true";
-text.replaceWith(place);
-place.append(numbers, text);
-function number() {
-  const lines = text.value.split("\n").length;
-  while (numbers.childElementCount > lines) numbers.lastChild.remove();
-  while (numbers.childElementCount < lines) numbers.append(document.createElement("i"));
-  numbers.scrollTop = text.scrollTop;
+function withNumbers() {
+  const place = document.createElement("div"), numbers = document.createElement("div");
+  place.className = "numbered";
+  numbers.ariaHidden = "true";
+  text.replaceWith(place);
+  place.append(numbers, text);
+  const number = () => {
+    const lines = text.value.split("\n").length;
+    while (numbers.childElementCount > lines) numbers.lastChild.remove();
+    while (numbers.childElementCount < lines) numbers.append(document.createElement("i"));
+    numbers.scrollTop = text.scrollTop;
+  };
+  text.addEventListener("input", number);
+  text.addEventListener("scroll", () => { numbers.scrollTop = text.scrollTop; });
+  number();
 }
-text.addEventListener("input", number);
-text.addEventListener("scroll", () => { numbers.scrollTop = text.scrollTop; });
-number();
+// What is shown beside options has no text of its own.
+if (text) withNumbers();
 
 function go(line, column) {
   const before = text.value.split("\n").slice(0, line - 1).join("\n");
@@ -47,7 +51,7 @@ show.addEventListener("click", (event) => {
   event.preventDefault();
   again();
 });
-text.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(again, 600); });
+(text ?? show.closest("section")).addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(again, 600); });
 for (const choice of document.querySelectorAll("[data-shows]")) choice.addEventListener("change", again);
 frame.addEventListener("load", shown);
 if (!frame.hasAttribute("src")) again();

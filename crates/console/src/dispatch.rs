@@ -109,6 +109,7 @@ async fn of_resource(
         }
         ([key, "settings"], false) => pages::settings::show(visit, resource, key).await,
         ([key, "settings"], true) => pages::settings::save(visit, resource, key).await,
+        ([key, "brand"], _) if resource.name == "Tenant" => pages::editor::of_tenant(visit, key).await,
         ([key, "rotation"], false) if resource.name == "ClientApp" => {
             pages::rotation::show(visit, resource, key).await
         }

@@ -75,28 +75,18 @@ impl Appearance {
         let (mut brand, mut named) = (Map::new(), Vec::new());
         if let Some(tenant) = owners.tenant {
             tx.query(BRAND, &[tenant.into()], |row| {
-                let (name, value) = (row.text(0)?, row.text(1)?.trim().to_owned());
-                match name {
-                    _ if value.is_empty() => {}
-                    "PageLinks" => {
-                        let listed = links(&value).unwrap_or_default();
-                        named =
-                            listed.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
-                    }
-                    "BrandLogo" if Form::Address.fits(&value) => {
-                        drop(brand.insert("logo".to_owned(), logo(&value).into()));
-                    }
-                    "BrandColour" if Form::Colour.fits(&value) => {
-                        drop(brand.insert("colour".to_owned(), value.into()));
-                    }
-                    "BrandName" => drop(brand.insert("name".to_owned(), value.into())),
-                    // a value that cannot be one is told at the option
-                    _ => {}
-                }
+                put(&mut brand, &mut named, (row.text(0)?, row.text(1)?));
                 Ok(())
             })?;
         }
         Ok(Self::of(brand, named, views_of(tx, owners)?))
+    }
+
+    /// The same with another value of one of the tenant's options; an empty one takes it away.
+    pub fn put(&mut self, name: &str, value: &str) {
+        if let (Some(brand), Some(links)) = (self.brand.as_object_mut(), self.links.as_array_mut()) {
+            put(brand, links, (name, value));
+        }
     }
 
     /// Whether there are views before the shipped ones.
@@ -137,6 +127,30 @@ impl Appearance {
             failures.iter().for_each(tell);
             views
         })
+    }
+}
+
+/// Notes one of the options that say how pages look. A value that cannot be one is told at the option.
+fn put(
+    brand: &mut Map<String, serde_json::Value>,
+    named: &mut Vec<serde_json::Value>,
+    (name, value): (&str, &str),
+) {
+    let value = value.trim();
+    let (member, shown) = match name {
+        "PageLinks" => {
+            let listed = links(value).unwrap_or_default();
+            *named = listed.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
+            return;
+        }
+        "BrandLogo" => ("logo", Some(value).filter(|value| Form::Address.fits(value)).map(logo)),
+        "BrandColour" => ("colour", Some(value).filter(|value| Form::Colour.fits(value)).map(str::to_owned)),
+        "BrandName" => ("name", Some(value.to_owned())),
+        _ => return,
+    };
+    match shown.filter(|shown| !shown.is_empty()) {
+        Some(shown) => drop(brand.insert(member.to_owned(), shown.into())),
+        None => drop(brand.remove(member)),
     }
 }
 

@@ -4,6 +4,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{Browser, administrator, assign, encode, hidden, person, post, sign_in};
+use crate::id;
 
 const TRY: &str = "/console/CustomView/try";
 const SAVE: &str = "/console/CustomView/%2Fviews%2Fglobal%2FSignIn";
@@ -79,6 +80,31 @@ on_both_engines! {
         let back = post(&world, &mut browser, &page, SAVE, &[("content", "<p>first</p>"), ("base", &base), ("concurrencyToken", &token)]).await;
         assert_eq!(back.status, 200, "{}", back.html);
         assert_eq!(world.all("CustomView").await[0]["content"], "<p>first</p>");
+    }
+
+    /// A tenant's brand is seen on a page of its sign-in before it is saved.
+    async fn a_brand_is_seen_before_it_is_saved(world: World) {
+        let mut browser = administrator(&world).await;
+        let tenant = world.all("Tenant").await[0].clone();
+        let here = format!("/console/Tenant/{}", id(&tenant));
+        let page = browser.open(&format!("{here}/settings")).await;
+        assert!(page.html.contains(&format!("<iframe name=\"preview\" title=\"Preview\" src=\"{here}/brand\"")), "{}", page.html);
+        let policy = page.answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("frame-src 'self'"), "{policy}");
+        let typed = [("BrandName", "Harbour & Sons"), ("BrandColour", "#884400"), ("PageLinks", "Imprint https://example.com/imprint")];
+        let shown = post(&world, &mut browser, &page, &format!("{here}/brand"), &typed).await;
+        assert_eq!(shown.status, 200, "{}", shown.html);
+        for part in ["Harbour &amp; Sons", "#884400", "https://example.com/imprint"] {
+            assert!(shown.html.replace("&#x2f;", "/").contains(part), "{part}: {}", shown.html);
+        }
+        assert!(!shown.html.contains("Privacy"), "no links of the sample: {}", shown.html);
+        let kept = browser.open(&format!("{here}/brand")).await;
+        assert!(!kept.html.contains("Harbour &amp; Sons"), "nothing is saved: {}", kept.html);
+        world.make("CustomView", json!({ "location": format!("/views/tenant/{}/SignIn", id(&tenant)), "content": "<p>{{ brand.name }}'s own</p>" })).await;
+        let own = post(&world, &mut browser, &page, &format!("{here}/brand"), &typed).await;
+        assert_eq!(own.html, "<p>Harbour &amp; Sons's own</p>");
+        let nobody = browser.open("/console/Tenant/00000000-0000-0000-0000-000000000001/brand").await;
+        assert!(nobody.html.contains("names no Tenant"), "{}", nobody.html);
     }
 
     /// Who may not try views is offered no editor, and is refused one.

@@ -9,11 +9,12 @@ use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::{form::is_of_form, item::read, list::title_of};
+use super::{editor, form::is_of_form, item::read, list::title_of};
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, FormPage, Line},
+    render::with_frames,
     setting::{controls, in_words, sent},
     undo::Undo,
     visit::{Visit, done, nothing_here, one},
@@ -31,7 +32,7 @@ const OWNERS: [(&str, &str); 3] = [
 
 /// The sections of a page: the key of each title, and how the names begin of those that stand in it.
 const SECTIONS: [(&str, &[&str]); 9] = [
-    ("settings_brand", &["Brand"]),
+    ("settings_brand", &["Brand", "PageLinks"]),
     ("settings_locks", &["AttemptsBefore", "TemporaryLock", "LoginThrottling", "UserLock"]),
     ("settings_passkeys", &["Passkey"]),
     ("settings_passwords", &["Password", "InitialPassword"]),
@@ -244,6 +245,7 @@ fn page(
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let can_change = can_be_set(visit, resource);
+    let preview = can_change.then(|| editor::beside_brand(visit, &here)).flatten();
     let sections = SECTIONS.iter().map(|(title, begins)| (*title, Some(*begins)));
     let place = |setting: &Setting| {
         SECTIONS
@@ -257,8 +259,9 @@ fn page(
             let own = all.iter().filter(|setting| place(setting) == begins.map(|_| title));
             let fields: Vec<Map<String, Value>> =
                 own.flat_map(|setting| told(visit, setting, wrong, can_change)).collect();
+            let preview = (title == "settings_brand").then_some(()).and(preview.as_ref());
             (!fields.is_empty()).then(
-                || json!({ "title": words.page(title), "about": "", "fields": fields, "is_readonly": false }),
+                || json!({ "title": words.page(title), "about": "", "fields": fields, "is_readonly": false, "preview": preview }),
             )
         })
         .collect();
@@ -292,7 +295,8 @@ fn page(
         read_only_note: (if can_change { "" } else { words.page("read_only") }).into(),
         ..FormPage::default()
     };
-    page.show(visit, if wrong.is_some() { 400 } else { 200 })
+    let shown = page.show(visit, if wrong.is_some() { 400 } else { 200 })?;
+    Ok(if preview.is_some() { with_frames(shown) } else { shown })
 }
 
 /// One of them as templates take it: what was typed, where a form was refused, else what is in effect.

@@ -7,7 +7,8 @@ use chancery_presentation::{
     view::{Failure, Views},
 };
 use chancery_record::{
-    FieldType, Kind as RecordKind, Mismatch, Name, OPEN, Value as RecordValue, ViewText, choice_types, record,
+    FieldType, Kind as RecordKind, Mismatch, Name, OPEN, OptionValue, Value as RecordValue, ViewText,
+    choice_types, record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantAdmin,
@@ -54,14 +55,22 @@ record! {
     pub struct ViewPreview {
         /// Where the view is to be: whose it is, and its name.
         location: Location = OPEN.like("/views/global/SignIn"),
-        /// The template.
-        content: ViewText = OPEN,
+        /// The template; the view that is there, or the shipped one, where none is given.
+        content: Option<ViewText> = OPEN,
         /// The language of the page.
         language: PageLanguage = OPEN.or(chancery_record::DefaultValue::Text("En")),
         /// The page that is shown; the view itself, or `SignIn` where the view is a part of pages.
         page: Option<PageName> = OPEN,
         /// The state in which it is shown; the first one where none is given.
         sample: Option<Name> = OPEN.like("first"),
+        /// What the tenant's option BrandName would be; what it is where none is given, as with those that follow.
+        brand_name: Option<OptionValue> = OPEN.like("Example"),
+        /// What BrandLogo would be.
+        brand_logo: Option<OptionValue> = OPEN.like("/assets/tenant/logo.svg"),
+        /// What BrandColour would be.
+        brand_colour: Option<OptionValue> = OPEN.like("#22406b"),
+        /// What PageLinks would be.
+        page_links: Option<OptionValue> = OPEN.like("Imprint https://example.com/imprint"),
     }
 }
 
@@ -159,13 +168,25 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
-    let appearance = Appearance::read(tx, levels)?;
+    let mut appearance = Appearance::read(tx, levels)?;
+    let options = [
+        ("BrandName", &form.brand_name),
+        ("BrandLogo", &form.brand_logo),
+        ("BrandColour", &form.brand_colour),
+        ("PageLinks", &form.page_links),
+    ];
+    for (name, value) in options {
+        value.iter().for_each(|value| appearance.put(name, value.as_str()));
+    }
+    if let Some(context) = wanted.context.as_object_mut().filter(|_| form.page_links.is_some()) {
+        // not those of the sample
+        context.remove("links");
+    }
     appearance.fill(&mut wanted.context);
     let mut own = appearance.own().to_vec();
-    own.extend([
-        (name.clone(), form.content.as_str().to_owned()),
-        (location, form.content.as_str().to_owned()),
-    ]);
+    if let Some(content) = form.content {
+        own.extend([(name.clone(), content.as_str().to_owned()), (location, content.as_str().to_owned())]);
+    }
     let language = match form.language {
         PageLanguage::En => Language::English,
         PageLanguage::De => Language::German,

@@ -1,15 +1,16 @@
 //! What is shown in the editor's frame: the page, which can do nothing, or why there is none.
 
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem, settings::CATALOGUE};
 use chancery_web::{AnswerBody, Input, respond};
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 
-use super::{draft::Draft, operation, views};
+use super::{USUAL, draft::Draft, operation, views};
 use crate::{
     fields::plain,
     pages::form::at,
     render::{self, with_frame_of_ours},
+    setting::sent,
     visit::{Visit, one},
 };
 
@@ -32,6 +33,16 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         "location": draft.location, "content": draft.content, "language": asked("language").unwrap_or("En"),
         "page": page, "sample": state,
     });
+    shown(visit, op, body, &draft).await
+}
+
+/// Shows what a preview comes to. Where it fails and the draft is what fails, its lines are told.
+async fn shown(
+    visit: &Visit<'_>,
+    op: &'static Op,
+    body: Value,
+    draft: &Draft,
+) -> Result<Response<AnswerBody>, Problem> {
     let mut input = Input::of(op, Vec::new());
     input.body = Some(body);
     let told = match visit.perform(input).await {
@@ -39,7 +50,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         Err(problem) if problem.status() == 400 => return refused(visit, &problem),
         Err(problem) => return Err(problem),
     };
-    let Some(html) = at(&told, "html").as_str() else { return failed(visit, &draft, at(&told, "failure")) };
+    let Some(html) = at(&told, "html").as_str() else { return failed(visit, draft, at(&told, "failure")) };
     let mut response = respond(200, "text/html; charset=utf-8", html.to_owned());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -47,6 +58,24 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
+}
+
+/// Shows the page of a sign-in in a tenant, with the options of its form in place of those that are kept.
+///
+/// # Errors
+/// The person may not try views; there is no such tenant.
+pub async fn of_tenant(visit: &Visit<'_>, key: &str) -> Result<Response<AnswerBody>, Problem> {
+    let op = operation(visit)?;
+    let typed = |name: &str| {
+        let entry = CATALOGUE.iter().find(|entry| entry.name == name);
+        sent(name, entry, &visit.form)
+    };
+    let body = json!({
+        "location": format!("/views/tenant/{key}/{USUAL}"), "page": USUAL,
+        "language": if visit.words.tag == "de" { "De" } else { "En" }, "brandName": typed("BrandName"),
+        "brandLogo": typed("BrandLogo"), "brandColour": typed("BrandColour"), "pageLinks": typed("PageLinks"),
+    });
+    shown(visit, op, body, &Draft::none()).await
 }
 
 /// What cannot be tried at all, such as a location that no page looks at.

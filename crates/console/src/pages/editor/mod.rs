@@ -10,7 +10,10 @@ use http::Response;
 use serde_json::{Value, json};
 
 use self::draft::Draft;
-pub use self::{draft::version, frame::show as frame};
+pub use self::{
+    draft::version,
+    frame::{of_tenant, show as frame},
+};
 use super::navigation::label;
 use crate::{
     directory::{self, Resource, encoded},
@@ -99,6 +102,12 @@ fn samples(words: &Words, draft: &Draft) -> Value {
         .collect();
     let field = Value::Object(asked("state", words.page("editor_state"), "choice"));
     with(field, json!({ "choices": choices, "is_wide": false }))
+}
+
+/// What shows the pages of a tenant's sign-in beside its options, for who may try views.
+pub fn beside_brand(visit: &Visit<'_>, here: &str) -> Option<Value> {
+    visit.may(directory::operation("PreviewView"))?;
+    Some(json!({ "frame": format!("{here}/brand") }))
 }
 
 fn usual_first() -> Vec<&'static str> {

@@ -1,6 +1,6 @@
 //! The OAuth endpoints: how clients prove themselves, and what their tokens are.
 
-mod assertion;
+pub mod assertion;
 pub mod certificate;
 mod dpop;
 mod exchange;

@@ -25,6 +25,8 @@ templates![
     "cell.html",
     "certificate.html",
     "code-device.html",
+    "code-end.html",
+    "code-keys.html",
     "code-machine.html",
     "code-page.html",
     "code-web.html",

@@ -4,8 +4,12 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Browser, PASSWORD, administrator, hidden, post};
-use crate::id;
+use crate::{
+    id,
+    token::{assertion::claims, signer::Signer},
+};
 
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const PATH: &str = "/console/ClientApp/new";
 
 async fn apps(world: &World, name: &str) -> Vec<Value> {
@@ -71,6 +75,35 @@ on_both_engines! {
         let back = person.type_password(&page, "ada", PASSWORD).await;
         let left = person.open(&back.onward()).await.left.unwrap();
         assert!(left.starts_with("https://app.example/back?") && left.contains("code="), "{left}");
+    }
+
+    /// Who brings keys gets no secret: what was registered proves itself by them, and asks for the scopes that were named.
+    async fn with_keys_and_scopes_of_its_own(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open(&format!("{PATH}?kind=machine")).await;
+        let (made_id, own) = (hidden(&page, "id"), Signer::new("own"));
+        let typed = |keys: &'static str, scopes: &'static str| {
+            [("kind", "machine"), ("name", "Robot"), ("proves", "keys"), ("keys", keys), ("scopes", scopes)]
+        };
+        for (keys, scopes, place) in [("", "", "f-keys-wrong"), ("{}", "", "f-keys-wrong"), ("https://robot.example/jwks", "a b", "f-scopes-wrong")] {
+            let mut fields = typed(keys, scopes).to_vec();
+            fields.push(("id", &made_id));
+            let refused = post(&world, &mut browser, &page, PATH, &fields).await;
+            assert!(refused.status == 400 && refused.html.contains(place), "{place}: {} {}", refused.status, refused.html);
+        }
+        assert!(apps(&world, "Robot").await.is_empty());
+        let jwks = own.jwks();
+        let fields = [("kind", "machine"), ("id", made_id.as_str()), ("name", "Robot"), ("proves", "keys"), ("keys", &jwks), ("scopes", "read\r\nwrite\r\n")];
+        let made = post(&world, &mut browser, &page, PATH, &fields).await;
+        assert!(made.status == 200 && made.html.contains("PrivateKeyJwt"), "{}", made.html);
+        assert!(!made.html.contains("Client secret") && !made.html.contains("client_secret"), "{}", made.html);
+        let app = apps(&world, "Robot").await[0].clone();
+        assert!(app["clientAppSecrets"].as_array().unwrap().is_empty(), "{app}");
+        let assertion = own.assert(&claims(&world, &app, json!({ "aud": world.base })));
+        let form = format!("grant_type=client_credentials&client_assertion_type={ASSERTION}&client_assertion={assertion}&scope=read+write");
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let token = world.anonymous.send(http::Method::POST, "/connect/token", &headers, form.into_bytes()).await;
+        assert_eq!(token.is(200).json()["scope"], "read write");
     }
 
     /// Where transactions get in each other's way, each is told what is its own.

@@ -31,6 +31,10 @@ const KINDS: [(&str, &str, bool, bool, bool); 4] = [
     ("device", "keyboard", true, false, false),
 ];
 
+/// The ways in which a client app that keeps a secret proves itself, as forms have them.
+const BY_SECRET: &str = "secret";
+const BY_KEYS: &str = "keys";
+
 /// A kind of client app.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -45,6 +49,31 @@ impl Kind {
         let found = KINDS.iter().find(|(known, ..)| *known == name)?;
         let (name, _, has_people, has_return, has_secret) = *found;
         Some(Self { name, has_people, has_return, has_secret })
+    }
+
+    /// The questions how it proves itself: by a secret, which is made, or by keys of its own.
+    fn proving(self, visit: &Visit<'_>) -> Vec<Map<String, Value>> {
+        if !self.has_secret {
+            return Vec::new();
+        }
+        let words = visit.words;
+        let mut way = asked("proves", words.page("proves"), "choice");
+        let choices = [BY_SECRET, BY_KEYS].map(|way| {
+            let is_current = one(&visit.form, "proves") == Some(way);
+            json!({ "value": way, "label": words.page(&format!("proves_{way}")), "is_current": is_current })
+        });
+        way.insert("choices".to_owned(), json!(choices));
+        let mut keys = asked("keys", words.page("own_keys"), "longtext");
+        keys.extend([
+            ("value".to_owned(), json!(one(&visit.form, "keys").unwrap_or_default())),
+            ("hint".to_owned(), json!(words.page("own_keys_about"))),
+        ]);
+        vec![way, keys]
+    }
+
+    /// Whether it is to prove itself by keys of its own.
+    fn has_keys(self, visit: &Visit<'_>) -> bool {
+        self.has_secret && one(&visit.form, "proves") == Some(BY_KEYS)
     }
 
     /// The members of the client app that follow from its kind.
@@ -157,6 +186,13 @@ async fn questions(
             general.push(field);
         }
     }
+    general.extend(kind.proving(visit));
+    let mut scopes = asked("scopes", words.page("scopes"), "tags");
+    scopes.extend([
+        ("value".to_owned(), json!(typed("scopes"))),
+        ("hint".to_owned(), json!(words.page("scopes_about"))),
+    ]);
+    general.push(scopes);
     for field in &mut general {
         let own = wrong.as_ref().filter(|wrong| field.get("name") == Some(&json!(wrong.wire)));
         if let Some(wrong) = own {
@@ -290,7 +326,21 @@ fn inputs(
             }
         }
     }
-    if kind.has_secret {
+    let scopes = directory::find("ClientAppScope", false).and_then(|scopes| scopes.create);
+    for key in typed("scopes").lines().map(str::trim).filter(|key| !key.is_empty()) {
+        add("scopes", scopes, Vec::new(), json!({ "clientAppId": id, "key": key }))?;
+    }
+    if kind.has_keys(visit) {
+        let create = |name: &str| directory::find(name, false).and_then(|resource| resource.create);
+        let keys = typed("keys");
+        let member = if keys.starts_with("https://") { "jwksUri" } else { "jwks" };
+        let set = json!({
+            "clientAppId": id, "name": visit.words.page("first_secret"), "use": "Signing", "status": "Active", member: keys,
+        });
+        add("keys", create("ClientAppKeySet"), Vec::new(), set)?;
+        let method = json!({ "clientAppId": id, "tokenEndpointAuthMethod": "private_key_jwt" });
+        add("keys", create("ClientAppAuthenticationConfiguration"), Vec::new(), method)?;
+    } else if kind.has_secret {
         add(
             "secret",
             secrets(),
@@ -326,7 +376,7 @@ fn registered(
     let challenge = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     let content = json!({
         "back": { "href": address, "label": name }, "heading": format!("{}: {name}", words.page("registered_title")),
-        "kind": kind.name, "id": id, "secret": secret, "issuer": issuer, "returns": back, "redirect_uri": encoded(back), "challenge": challenge,
+        "kind": kind.name, "has_keys": kind.has_keys(visit), "id": id, "secret": secret, "issuer": issuer, "returns": back, "redirect_uri": encoded(back), "challenge": challenge,
         "link": { "href": address, "label": words.page("to_app") },
     });
     visit.page(200, "registered.html", words.page("registered_title"), &content)

@@ -94,4 +94,28 @@ on_both_engines! {
         assert!(at("of the tenant") < at("its successor") && at("its successor") < at("for everyone"), "{}", list.html);
         assert!(list.html.contains(tenant["name"].as_str().unwrap()), "{}", list.html);
     }
+
+    /// Who opens or verifies when a certificate ends: another of its type, with every provider that works with it.
+    async fn what_opens_is_followed_with_its_providers(world: World) {
+        let mut browser = administrator(&world).await;
+        let instances = world.all("IdpInstance").await;
+        let opening = |name: &str| json!({ "name": name, "certType": "OidcTokenEncryption" });
+        let link = async |store: &Value| {
+            let path = format!("/api/management/v2/CertStore/{}/idpinstances", id(store));
+            world.admin.put(&path, json!({ "relatedIds": [id(&instances[0])] })).await.expect(202);
+        };
+        let short = certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2040, opening("first")).await;
+        let path = format!("/console/CertStore/{}", id(&short.store));
+        let alone = browser.open(&path).await;
+        assert!(alone.html.contains("Then nothing takes its place."), "{}", alone.html);
+        let longer = certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2050, opening("second")).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Then its place is taken by second"), "{}", page.html);
+        link(&short.store).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Then nothing takes its place at: default"), "{}", page.html);
+        link(&longer.store).await;
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Then its place is taken by second"), "{}", page.html);
+    }
 }

@@ -48,14 +48,19 @@ fn takers(row: &Value) -> Vec<Vec<(&'static str, Value)>> {
     }
 }
 
-/// The certificates that outlive this one and can sign, the longest valid first.
+/// The certificates that outlive this one and can do what it does, the longest valid first.
 async fn outliving(
     visit: &Visit<'_>,
     resource: &'static Resource,
     row: &Value,
 ) -> Result<Vec<Value>, Problem> {
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
-    let filter = format!("certificateHasPrivateKey eq true and validTo gt {}", json!(plain(&row["validTo"])));
+    let outlive = format!("validTo gt {}", json!(plain(&row["validTo"])));
+    // others' signatures are verified without a private key
+    let filter = match row["certType"].as_str() {
+        Some(kind @ "AdfsOAuthTokenSigning") => format!("{outlive} and certType eq {}", json!(kind)),
+        _ => format!("{outlive} and certificateHasPrivateKey eq true"),
+    };
     let mut input = Input::of(op, Vec::new());
     let query =
         [("filter", filter.as_str()), ("count", MOST), ("sortBy", "validTo"), ("sortOrder", "descending")];
@@ -82,15 +87,15 @@ pub async fn card(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -
     } else if can_sign {
         let outliving = outliving(visit, resource, row).await?;
         lines.extend(signing(visit, resource, (row, &outliving)));
+        let names: Vec<String> = providers(row).iter().map(|one| plain(&one["name"])).collect();
+        if !names.is_empty() {
+            let text = format!("{} {}", words.page("cert_providers"), names.join(", "));
+            lines.push(line("warn", &text, "", None));
+        }
     } else {
         lines.push(line("", words.page(&format!("cert_does_{kind}")), "", None));
-        let until = plain(&row["validTo"]);
-        lines.push(Line { until, ..line("warn", words.page("cert_then_nobody"), "", None) });
-    }
-    let providers = row["idpInstances"].as_array().map_or(0, Vec::len);
-    if providers > 0 {
-        let text = format!("{providers} {}", words.page("cert_providers"));
-        lines.push(line("warn", &text, "", None));
+        let others = outliving(visit, resource, row).await?;
+        lines.extend(taken_over(visit, resource, (row, &others)));
     }
     Ok(Card { title: words.page("cert_when_it_ends").into(), kind: "checks", lines, ..Card::default() })
 }
@@ -123,6 +128,45 @@ fn signing(
         None => Line { until, ..line("warn", words.page("cert_then_own"), "", None) },
     };
     vec![does, after]
+}
+
+/// The identity providers that work with a certificate.
+fn providers(row: &Value) -> &[Value] {
+    row["idpInstances"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Who has another certificate of the same type for when one that opens or verifies ends, and who is cut off.
+fn taken_over(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (row, others): (&Value, &[Value]),
+) -> Vec<Line> {
+    let words = visit.words;
+    let is_same = |wire: &&str, other: &Value| other[*wire] == row[*wire];
+    let alike = |other: &&Value| is_same(&"certType", other) && other["id"] != row["id"];
+    let of_same_owner =
+        |other: &&Value| ["applyToTenantId", "applyToSubscriptionId"].iter().all(|wire| is_same(wire, other));
+    let own = providers(row);
+    let serves = |other: &&Value, id: &Value| providers(other).iter().any(|one| one["id"] == *id);
+    let cut_off: Vec<String> = own
+        .iter()
+        .filter(|one| !others.iter().filter(alike).any(|other| serves(&other, &one["id"])))
+        .map(|one| plain(&one["name"]))
+        .collect();
+    let until = plain(&row["validTo"]);
+    if !cut_off.is_empty() {
+        let text = format!("{} {}", words.page("cert_cut_off"), cut_off.join(", "));
+        return vec![Line { until, ..line("warn", &text, "", None) }];
+    }
+    let follower = others.iter().filter(alike).find(|other| !own.is_empty() || of_same_owner(other));
+    match follower {
+        Some(other) => {
+            let text = format!("{} {}", words.page("cert_then_takes"), title_of(resource, other));
+            let href = format!("{}/{}", visit.address(resource), encoded(&plain(&other["id"])));
+            vec![Line { until, ..line("good", &text, "", Some(&href)) }]
+        }
+        None => vec![Line { until, ..line("warn", words.page("cert_then_nobody"), "", None) }],
+    }
 }
 
 fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {

@@ -32,6 +32,7 @@ async function fetched(address, purpose, parse = read, how = {}) {
       await new Promise((done) => setTimeout(done, 1000 * Math.min(answer.headers.get("retry-after") ?? 1, 30)));
       return control.signal.aborted ? null : fetched(address, purpose, parse, { tries: (how.tries ?? 0) + 1 });
     }
+    if (answer.ok) warn();
     return answer.ok || (how.body && [400, 409].includes(answer.status)) ? await parse(answer) : null;
   } catch {
     return null;
@@ -56,8 +57,9 @@ function tell(root) {
     if (isNaN(at) || !time.dateTime.includes("T")) continue;
     const seconds = (at - Date.now()) / 1000, far = Math.abs(seconds);
     time.title = full.format(at);
-    time.textContent = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
-      : far < 43200 ? relative.format(Math.round(seconds / 3600), "hour") : moment.format(at);
+    const text = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
+      : far < 43200 ? relative.format(Math.round(seconds / 3600), "hour") : "ago" in time.dataset ? relative.format(...far < 2592e3 ? [Math.round(seconds / 86400), "day"] : [Math.round(seconds / 2592e3), "month"]) : moment.format(at);
+    time.replaceChildren(text, ..."ago" in time.dataset ? [node("span", { class: "unseen" }, `, ${full.format(at)}`)] : []);
   }
 }
 
@@ -331,12 +333,21 @@ document.addEventListener("click", (event) => {
   }
 });
 if (navigator.clipboard) for (const button of all("[data-copy]")) button.hidden = false;
-const ends = one("[data-ends]");
-if (ends) setTimeout(() => { ends.hidden = false; one("output", ends).textContent += ""; }, (ends.dataset.ends - 120) * 1000);
+// What is fetched is a use of the session, too: its end is as far away again, but for the last one.
+let warning;
+function warn() {
+  const ends = one("[data-ends]");
+  if (!ends) return;
+  ends.hidden = true;
+  clearTimeout(warning);
+  const left = Math.min(ends.dataset.ends, ends.dataset.last - performance.now() / 1000);
+  warning = setTimeout(() => { ends.hidden = false; one("output", ends).textContent += ""; }, (left - 120) * 1000);
+}
+warn();
 const note = one(".note:not([data-ends])");
 if (note) {
-  // What was there from the beginning is not read out: it is said again.
-  const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else note.remove(); };
+  // What was there from the beginning is not read out: it is said again. Then the address, which may be mailed, tells of it no more.
+  const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else { note.remove(); history.replaceState(null, "", location.href.replace(/[?&]done=.*/, "")); } };
   setTimeout(() => { says.textContent += ""; }, 200);
   setTimeout(end, one("form", note) ? 10000 : 4000);
 }

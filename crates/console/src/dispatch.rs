@@ -107,6 +107,7 @@ async fn of_resource(
         ([key, "relation", name, act @ ("add" | "remove")], true) => {
             pages::relate::change(visit, resource, (key, name, act)).await
         }
+        ([key, "history"], false) => pages::history::show(visit, resource, key).await,
         ([key, "settings"], false) => pages::settings::show(visit, resource, key).await,
         ([key, "settings"], true) => pages::settings::save(visit, resource, key).await,
         ([key, "brand"], _) if resource.name == "Tenant" => pages::editor::of_tenant(visit, key).await,

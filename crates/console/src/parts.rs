@@ -75,6 +75,8 @@ pub struct FormPage {
     pub hidden: Vec<Value>,
     /// The cards beside the form.
     pub aside: Vec<Card>,
+    /// The cards that come after the form where there is no place beside it.
+    pub after: Vec<Card>,
     /// The cards above the form, or in its place.
     pub middle: Vec<Card>,
     /// The buttons; none where nothing can be changed.

@@ -375,11 +375,12 @@ impl Visit<'_> {
         let visitor = &self.visitor;
         let idle = self.app.console_lifetimes.idle;
         // a use within the minute after another one is not noted, so the end may come that much sooner
-        let ends = (idle - CONSOLE_USE_MS).min(visitor.session.expires_on.0 - self.now.0) / 1000;
+        let last = (visitor.session.expires_on.0 - self.now.0) / 1000;
+        let ends = last.min((idle - CONSOLE_USE_MS) / 1000);
         let roles = visitor.caller.roles.iter().map(|held| self.words.choice(held.role.name()));
         json!({
             "name": visitor.name, "login": visitor.login, "initials": initials(&visitor.name),
-            "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(), "ends": ends,
+            "hue": hue(&visitor.name), "role": roles.take(1).collect::<String>(), "ends": ends, "last": last,
         })
     }
 }

@@ -120,11 +120,15 @@ on_both_engines! {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         let entry = entry(&world, id(&user)).await;
-        let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
+        let path = format!("/console/store/default/User/{}", id(&user));
+        let page = browser.open(&path).await;
+        // what costs more comes after the page, and is led to
+        assert!(page.html.contains(&format!("data-later=\"{path}/history\"")), "{}", page.html);
+        let page = browser.open(&format!("{path}/history")).await;
         assert!(page.html.contains(&format!("href=\"{TRAIL}/{}\"", entry["id"])), "{}", page.html);
         let customer = world.make("Customer", json!({ "name": "Harbour" })).await;
         let path = format!("/console/Customer/{}", id(&customer));
-        let page = browser.open(&path).await;
+        let page = browser.open(&format!("{path}/history")).await;
         let at = page.html.find("href=\"/console/CustomAuditTrail/").unwrap();
         let href = page.html[at + 6..].split('"').next().unwrap().to_owned();
         let page = browser.open(&href).await;
@@ -135,7 +139,8 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         sign_in(&mut browser, "/console", "reader").await;
         let page = browser.open(&path).await;
-        assert!(page.status == 200 && !page.html.contains("CustomAuditTrail"), "{}", page.html);
+        assert!(page.status == 200 && !page.html.contains("CustomAuditTrail") && !page.html.contains("/history"), "{}", page.html);
+        browser.open(&format!("{path}/history")).await.answer.expect(403);
         browser.open(&href).await.answer.expect(403);
         browser.open(&format!("{href}/proof")).await.answer.expect(403);
     }

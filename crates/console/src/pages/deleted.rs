@@ -58,11 +58,10 @@ pub async fn show(
             })
         })
         .collect();
-    let mut cards: Vec<Card> = match resource.name {
+    let cards: Vec<Card> = match resource.name {
         "User" => super::user::sign_in(visit, resource, (key, &here)).await?.into_iter().collect(),
         _ => Vec::new(),
     };
-    cards.extend(super::history::of_item(visit, resource, row).await?);
     let page = FormPage {
         back: json!({ "href": format!("{address}?view={VIEW}"), "label": label(visit, resource.name) }),
         heading: title,
@@ -72,6 +71,7 @@ pub async fn show(
         acts,
         sections: sections_shown(visit, resource, row),
         aside: cards,
+        after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
         read_only_note: words.page("deleted_note").into(),
         ..FormPage::default()
     };

@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 
 use chancery_record::{Column, Kind};
 use chancery_resource::{Op, Problem};
-use chancery_web::Input;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
 use serde_json::{Value, json};
 
 use super::{
+    item::read_any,
     list::{key_of, title_of},
     reference::{self, Names},
 };
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
-    parts::{Card, Line},
-    visit::Visit,
+    parts::{Card, FormPage, Line},
+    visit::{Visit, nothing_here},
     words::raised,
 };
 
@@ -31,20 +33,54 @@ pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
     directory::resources().iter().find(|one| one.shape.name == name && one.is_of_store == is_of_store)
 }
 
-/// The last changes of an item, for who may read its trail; none where nothing is told of it.
+/// The place of an item's last changes, for who may read its trail: they come after the page.
+pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Value)) -> Option<Card> {
+    let trail = directory::find(TRAIL, resource.is_of_store)?;
+    visit.may(trail.list)?;
+    Some(Card {
+        title: visit.words.page("recent_changes").into(),
+        kind: "timeline",
+        more: Some(json!({ "href": all_of(visit, trail, resource, row), "label": visit.words.page("all") })),
+        later: Some(format!("{here}/history")),
+        ..Card::default()
+    })
+}
+
+/// The trail of an item.
+fn all_of(visit: &Visit<'_>, trail: &Resource, resource: &Resource, row: &Value) -> String {
+    let key = audited_key(resource, row);
+    format!("{}?of=primaryKey:{}", visit.address(trail), encoded(&key))
+}
+
+/// Shows the last changes of an item.
 ///
 /// # Errors
-/// The operations' own.
-pub async fn of_item(
+/// The person may not read the trail; the operations' own.
+pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    row: &Value,
-) -> Result<Option<Card>, Problem> {
-    let Some(trail) = directory::find(TRAIL, resource.is_of_store) else { return Ok(None) };
-    let key = audited_key(resource, row);
-    let filter = filter_of(resource, &key);
-    let more = format!("{}?of=primaryKey:{}", visit.address(trail), encoded(&key));
-    card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let trail = directory::find(TRAIL, resource.is_of_store).ok_or_else(nothing_here)?;
+    visit.need(trail.list)?;
+    let row = read_any(visit, resource, key).await?;
+    let filter = filter_of(resource, &audited_key(resource, &row));
+    let more = all_of(visit, trail, resource, &row);
+    let words = visit.words;
+    let card = card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await?;
+    let none = || Card {
+        title: words.page("recent_changes").into(),
+        about: words.page("no_changes").into(),
+        ..Card::default()
+    };
+    let title = Some(title_of(resource, &row)).filter(|title| !title.is_empty());
+    let page = FormPage {
+        back: json!({ "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": words.page("back") }),
+        heading: title.unwrap_or_else(|| key.to_owned()),
+        middle: vec![card.unwrap_or_else(none)],
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
 }
 
 /// The last changes of the user store and of the configuration, for who may read these trails.

@@ -229,7 +229,6 @@ async fn item_page(
     cards.extend(aside(visit, resource, (key, row)).await?);
     cards.extend(super::rights::card(visit, resource, (key, row)).await?);
     cards.extend(super::grant::card(visit, resource, row).await?);
-    cards.extend(super::history::of_item(visit, resource, row).await?);
     let mut all_acts =
         if resource.name == "Group" { super::group::acts(visit, (key, &here)) } else { Vec::new() };
     if is_writable {
@@ -252,6 +251,7 @@ async fn item_page(
         sections: named(sections(visit, resource, (&fields, values), problem, used), &names),
         hidden: hidden(changed_by_form(resource), row),
         aside: cards,
+        after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
         bar,
         read_only_note: note.into(),
         ..FormPage::default()

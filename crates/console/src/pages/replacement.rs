@@ -43,7 +43,7 @@ pub async fn show(
     let turn = turn(visit, resource, (key, row)).await?;
     let mut aside = vec![steps(visit, row, &names)];
     aside.extend(revocation(visit, row));
-    aside.extend(history::of_item(visit, resource, row).await?);
+    aside.extend(history::of_item(visit, resource, (&here, row)));
     let sides =
         ["current", "replacement"].map(|side| identity(visit, resource, (row, &here), (side, &names)));
     let content = json!({

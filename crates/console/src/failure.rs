@@ -39,8 +39,7 @@ impl Failure {
         let wait = wait.map(|seconds| json!({ "seconds": seconds, "again": parts.method != Method::POST }));
         let content = json!({
             "heading": heading, "text": words.refusal(&problem.detail), "facts": facts,
-            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait,
-            "link": { "href": "/console", "label": words.page("to_overview") },
+            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait, "link": way_on(parts, words, status),
         });
         Self { status, heading, content }
     }
@@ -67,6 +66,16 @@ impl Failure {
             }
         }
         Ok(response)
+    }
+}
+
+/// Where a page that failed leads: what was refused goes back to what it was asked of, the list or the item.
+fn way_on(parts: &Parts, words: &Words, status: u16) -> Value {
+    let above = parts.uri.path().rsplit_once('/').map(|(above, _)| above);
+    let above = above.filter(|above| parts.method == Method::POST && above.starts_with("/console/"));
+    match above.filter(|_| matches!(status, 400 | 409)) {
+        Some(above) => json!({ "href": above, "label": words.page("back") }),
+        None => json!({ "href": "/console", "label": words.page("to_overview") }),
     }
 }
 

@@ -246,6 +246,8 @@ on_both_engines! {
         let mut browser = administrator(&world).await;
         let none = ask(&world, &mut browser, &[("act", "delete")], &[]).await;
         assert!(none.status == 400 && none.html.contains("Choose 1 to 10000"), "{}", none.html);
+        let kept = ask(&world, &mut browser, &[("act", "delete"), ("view", "inactive")], &[]).await;
+        assert!(kept.html.contains(&format!("href=\"{USERS}?view=inactive\"")), "the way back to the list as it was: {}", kept.html);
         for act in ["", "erase", "Delete"] {
             assert_eq!(ask(&world, &mut browser, &[("act", act)], &[]).await.status, 404, "{act}");
         }

@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 
 pub use self::act::Act;
 pub use self::judge::places_of;
-use super::{deleted, form::fresh_key, list::INSIDE};
+use super::{
+    deleted,
+    form::{fresh_key, is_of_form},
+    list::INSIDE,
+};
 use crate::{
     directory::{self, Resource},
     visit::{Visit, nothing_here, one},
@@ -105,11 +109,21 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         return group::ask(visit, resource, act);
     }
     let asked = Asked { resource, act, op, group };
-    if one(&visit.form, "sure") == Some("true") {
-        run::run(visit, &asked).await
-    } else {
-        plan::show(visit, &asked).await
+    let sure = one(&visit.form, "sure") == Some("true");
+    let done = if sure { run::run(visit, &asked).await } else { plan::show(visit, &asked).await };
+    match done {
+        Err(problem) if is_of_form(&problem) => refused(visit, &asked, &problem),
+        done => done,
     }
+}
+
+/// What was refused as a whole, with the way back to the list as it was.
+fn refused(visit: &Visit<'_>, asked: &Asked<'_>, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
+    let heading = asked.act.label(visit.words, asked.resource);
+    let link = json!({ "href": back(visit, asked.resource), "label": visit.words.resources(asked.resource.name) });
+    let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
+    let content = json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
+    visit.page(problem.status(), "message.html", heading, &content)
 }
 
 /// The operation that puts many users into a group.

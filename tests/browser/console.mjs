@@ -14,7 +14,7 @@ import { editor } from './console/editor.mjs'
 import { endings } from './console/endings.mjs'
 import { oneself } from './console/oneself.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
-import { everyPage } from './console/pages.mjs'
+import { everyPage, media } from './console/pages.mjs'
 import { providerTried } from './console/provider.mjs'
 import { records } from './console/records.mjs'
 import { trail } from './console/trail.mjs'
@@ -28,10 +28,10 @@ const NEIGHBOURS = [['ada', 'Ada', 'Lovelace'], ['alan', 'Alan', 'Turing'], ['ba
   ['edsger', 'Edsger', 'Dijkstra'], ['emmy', 'Emmy', 'Noether'], ['katherine', 'Katherine', 'Johnson'],
   ['konrad', 'Konrad', 'Zuse'], ['mary', 'Mary', 'Jackson']]
 /** Opens a page in a context of its own; what the browser complains of is kept. */
-async function opened(browser, { lang = 'en', theme = 'light', width = 1440, height = 900, script = true } = {}, state) {
+async function opened(browser, { lang = 'en', theme = 'light', width = 1440, height = 900, script = true, touch = false } = {}, state) {
   const context = await browser.newContext({
     storageState: state, locale: lang, colorScheme: theme, viewport: { width, height }, reducedMotion: 'reduce',
-    javaScriptEnabled: script,
+    javaScriptEnabled: script, hasTouch: touch, isMobile: touch,
   })
   const page = await context.newPage()
   const complaints = []
@@ -315,6 +315,7 @@ try {
     editor: () => editor(open, picture),
     configuration: () => configuration(open, picture),
     endings: () => endings(open),
+    media: () => media(open),
     everyPage: async () => everyPage(open, prefer, [...await records(), ...(trial ? [trial] : [])]),
     importPeople: () => importPeople(browser, state),
   }

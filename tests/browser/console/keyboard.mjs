@@ -1,6 +1,6 @@
 // The journeys of the help desk and of who registers apps, by the keyboard alone: in both languages, with and without script.
 
-import { administration, base, call } from '../api.mjs'
+import { administration, base, call, setOptions } from '../api.mjs'
 import { hold } from '../sign_in/cases.mjs'
 
 const isWhole = Boolean(process.env.WHOLE)
@@ -135,6 +135,19 @@ const JOURNEYS = [
     await hands.save()
     return fields.length > 0 && (await hands.noted())
   }],
+  ['5 an access pass', async (hands, { user }) => {
+    await hands.page.goto(user.page)
+    const link = 'a[href*="TemporaryAccessPass/new?userId="]'
+    if (await hands.page.locator(`details.more ${link}`).count()) {
+      await hands.reach('details.more > summary')
+      await hands.keyboard.press('Enter')
+    }
+    await hands.go(link)
+    await hands.save()
+    const told = await hands.page.textContent('main')
+    await hands.page.goto(user.page)
+    return /[A-Z2-9]{8,}/.test(told)
+  }],
   ['7 edit with care', async (hands, { user }) => {
     await hands.type('#f-nickname', 'Quick')
     await hands.go('button[name=review]')
@@ -174,6 +187,38 @@ const JOURNEYS = [
     await hands.go('.finish .main')
     const left = await call('GET', `${administration}/User?filter=${encodeURIComponent(`loginName eq "${name}-new"`)}`, undefined, 200)
     return left.length === 0
+  }],
+  ['14 restore, and erase', async (hands, { name }) => {
+    const newcomer = async () => {
+      await hands.page.goto(`${base}/console/store/default/User?view=deleted&q=${name}-new`)
+      await hands.go('tbody th a')
+    }
+    await newcomer()
+    await hands.act('RestoreUserDeletionQuarantine')
+    await hands.save()
+    const filter = encodeURIComponent(`loginName eq "${name}-new"`)
+    const back = await call('GET', `${administration}/User?filter=${filter}`, undefined, 200)
+    await call('DELETE', `${administration}/User/${back[0].id}`, undefined, 204)
+    await newcomer()
+    await hands.act('EraseUser')
+    await hands.type('#typed', (await hands.page.textContent('.expected')).trim())
+    await hands.go('.finish .main')
+    const left = await call('GET', `${administration}/User?quarantined=true&filter=${filter}`, undefined, 200)
+    return back.length === 1 && left.length === 0
+  }],
+  ['1 the wizard', async (hands) => {
+    await hands.page.goto(`${base}/console/welcome?step=mail`)
+    await hands.go('.acts a[href$="/settings"]')
+    await hands.type('#f-EMailSenderAddress', 'id@example.com')
+    await hands.save()
+    const isKept = await hands.noted()
+    await hands.page.goto(`${base}/console/welcome?step=address`)
+    const steps = []
+    while (hands.page.url().includes('/welcome') && steps.length < 9) {
+      steps.push(await hands.page.textContent('h1'))
+      await hands.go('.head .acts > a:last-of-type')
+    }
+    return isKept && steps.length === 5 && new URL(hands.page.url()).pathname === '/console'
   }],
   ['9 passkey readiness', async (hands) => {
     await hands.place('readiness')
@@ -236,11 +281,79 @@ async function scene({ lang, script }) {
   const body = { loginName: name, firstName: 'Key', lastName: `Board-${lang}${script ? 1 : 0}`, emailAddress: `${name}@example.com` }
   const user = await call('POST', `${administration}/User`, body, 201)
   const groups = await call('POST', `${administration}/Group/batch`, ['Outer', 'Inner'].map((one) => ({ name: `${one} of ${name}` })), 200)
+  user.page = `${base}/console/store/default/User/${user.id}`
   return { name, user, outer: groups[0], inner: groups[1] }
+}
+
+/** What single keys do, and that they do nothing in fields, nor where somebody turned them off. */
+async function singleKeys(open) {
+  const { context, page, complaints } = await open({ lang: 'en' })
+  const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key) }
+  const focused = () => page.evaluate(() => [...document.querySelectorAll('#list tbody tr')].indexOf(document.activeElement.closest('tr')))
+  const users = `${base}/console/store/default/User`
+  await page.goto(users)
+  await press('j', 'j', 'j', 'k')
+  hold('J and K go through rows', (await focused()) === 1, await focused())
+  await press('x')
+  hold('X selects', (await page.locator('tbody :checked').count()) === 1)
+  await press('Escape')
+  hold('Esc takes the selection back', (await page.locator('tbody :checked').count()) === 0)
+  await press('Enter')
+  await page.waitForURL(/User\/[0-9a-f-]{36}/)
+  await press('Escape')
+  await page.waitForURL(users)
+  hold('Enter opens, and Esc goes back', true)
+  await press('/', 'n')
+  hold('/ searches, and letters in fields are letters', (await page.inputValue('input[type=search]')) === 'n' && page.url().startsWith(users))
+  await press('Escape', '?')
+  hold('? tells all keys', await page.locator('#keys[open]').isVisible())
+  await press('Escape')
+  hold('Esc closes it', !(await page.locator('#keys[open]').count()))
+  for (const [key, path] of [['a', 'ClientApp'], ['u', 'store/default/User'], ['h', '']]) {
+    await press('g', key)
+    await page.waitForURL(`${base}/console${path && `/${path}`}`)
+  }
+  hold('G leads to places', true)
+  await page.goto(`${base}/console/me`)
+  await page.selectOption('#f-single_keys', 'off')
+  await press('Control+s')
+  await page.locator('.note:not([data-ends]) output').waitFor()
+  await page.goto(users)
+  await press('n', '?', 'j')
+  hold('turned off they do nothing', page.url() === users && !(await page.locator('#keys[open]').count()) && (await focused()) < 0)
+  await page.goto(`${base}/console/me`)
+  await page.selectOption('#f-single_keys', '')
+  await press('Control+s')
+  await page.locator('.note:not([data-ends]) output').waitFor()
+  hold('no page complains of keys', complaints.length === 0, complaints.join('; '))
+  await context.close()
+}
+
+/** A form marks what was changed, counts it, and asks before it is left. */
+async function leaving(open) {
+  const { context, page } = await open({ lang: 'en' })
+  await page.goto(`${base}/console/store/default/User`)
+  await page.locator('tbody th a').first().click()
+  await page.waitForURL(/User\/[0-9a-f-]{36}/)
+  const here = page.url()
+  await page.fill('#f-nickname', 'Changed')
+  hold('what was changed is marked and counted', (await page.locator('label.dot').count()) === 1 && (await page.textContent('.bar [role=status]')).includes('1 unsaved'))
+  const asked = []
+  const isAsked = new Promise((resolve) => {
+    page.on('dialog', async (dialog) => { asked.push(dialog.type()); await dialog.dismiss(); resolve() })
+  })
+  await page.locator('.places a[href$="/Group"]').click({ noWaitAfter: true })
+  await isAsked
+  hold('leaving asks', asked.join() === 'beforeunload' && page.url() === here && (await page.inputValue('#f-nickname')) === 'Changed', asked.join())
+  await page.click('[data-discard]')
+  await page.waitForFunction(() => document.querySelector('#f-nickname')?.value !== 'Changed')
+  hold('discarding does not', asked.length === 1)
+  await context.close()
 }
 
 /** The journeys; `open` makes a page in a context of its own, and `prefer` chooses its language. */
 export async function keyboard(open, prefer) {
+  await setOptions({ UserDeletionQuarantineEnabled: 'true' })
   for (const walk of WALKS) {
     const { context, page, complaints } = await open({ lang: walk.lang, script: walk.script, width: 1280, height: 800 })
     page.setDefaultTimeout(5000)
@@ -255,4 +368,7 @@ export async function keyboard(open, prefer) {
     hold(`by keyboard, ${how}: no page complains`, complaints.length === 0, complaints.join('; '))
     await context.close()
   }
+  await setOptions({ UserDeletionQuarantineEnabled: 'false' })
+  await singleKeys(open)
+  await leaving(open)
 }

@@ -16,9 +16,10 @@ const LOOKS = [
 const SETTINGS = [
   { name: 'from right to left', dir: 'rtl', width: 1440 },
   { name: 'from right to left, narrow', dir: 'rtl', width: 320 },
+  { name: 'from right to left, text twice as large', dir: 'rtl', text: '200%', width: 1280, axe: true },
   { name: 'text twice as large', text: '200%', width: 1280 },
   { name: 'at 200 %', width: 640 },
-  { name: 'in forced colours', forcedColors: 'active', width: 1280 },
+  { name: 'in forced colours', forcedColors: 'active', width: 1280, axe: true },
 ]
 /** Pages that no link of another one leads to. */
 const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
@@ -51,7 +52,7 @@ function faults() {
 }
 
 /** Changes a page to what somebody has set, and looks again. */
-async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none' }) {
+async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none', axe = isWhole }) {
   await page.setViewportSize({ width, height: 4000 })
   await page.emulateMedia({ forcedColors })
   await page.evaluate(([dir, text]) => {
@@ -60,7 +61,7 @@ async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none' 
   }, [dir, text])
   // axe takes the page's own colours for those that are forced
   const isOwn = (one) => forcedColors === 'none' || !one.startsWith('axe color-contrast')
-  return [...(await page.evaluate(faults)), ...(isWhole ? await violations(page) : []).filter(isOwn)]
+  return [...(await page.evaluate(faults)), ...(axe ? await violations(page) : []).filter(isOwn)]
 }
 
 /** All pages that links lead to, and those that none does. */
@@ -81,6 +82,42 @@ async function addresses(open, records) {
 /** Keeps a page as it was served: PAGES names the folder where its HTML is checked. */
 async function keep(answer, name) {
   if (process.env.PAGES) writeFileSync(`${process.env.PAGES}/${name}.html`, await answer.text())
+}
+
+/** Runs in the page: what a finger would miss, lower than 44 points. */
+const small = () => [...document.querySelectorAll('main :is(.button, select, input:not([type=hidden], [type=checkbox], [type=radio])), .places a')]
+  .filter((one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !one.matches('.unseen') && one.getBoundingClientRect().height < 43.5)
+  .map((one) => one.outerHTML.slice(0, 120))
+
+/** What fingers, paper and eyes that want more contrast get. */
+export async function media(open) {
+  const people = `${base}/console/store/default/User`
+  const touched = await open({ touch: true, width: 390 })
+  await touched.page.goto(people)
+  const path = await touched.page.locator('tbody th a').first().getAttribute('href')
+  for (const address of [people, base + path, `${people}/new`]) {
+    await touched.page.goto(address)
+    const missed = await touched.page.evaluate(small)
+    hold(`for fingers: ${new URL(address).pathname.split('/').at(-1).replace(/^[0-9a-f-]{36}$/, 'one')}`, missed.length === 0, missed.join('\n'))
+  }
+  await touched.context.close()
+  const { context, page } = await open({})
+  await page.emulateMedia({ media: 'print' })
+  for (const address of [people, base + path]) {
+    await page.goto(address)
+    const shown = await page.locator(':is(.side, .tools, .acts, .bar, .batch):visible').count()
+    hold(`on paper stands the page alone: ${address === people ? 'a list' : 'an item'}`, shown === 0 && (await page.locator('h1:visible').count()) === 1, shown)
+  }
+  await page.emulateMedia({ media: 'screen', contrast: 'more' })
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme })
+    const edges = await page.evaluate(() => getComputedStyle(document.querySelector('.card')).borderTopColor)
+    await page.emulateMedia({ contrast: 'no-preference' })
+    const usual = await page.evaluate(() => getComputedStyle(document.querySelector('.card')).borderTopColor)
+    await page.emulateMedia({ contrast: 'more' })
+    hold(`with more contrast edges are plainer: ${colorScheme}`, edges !== usual, `${edges} and ${usual}`)
+  }
+  await context.close()
 }
 
 /** Every page, in each look; `open` makes a page in a context of its own, and `prefer` chooses how pages look. */

@@ -182,7 +182,7 @@ async function helpDesk(browser, state, someone) {
   await page.click('.bar .main')
   await page.waitForURL(/done=/)
   hold('unlocked', (await page.locator('aside li.bad a[href$="/SetUserState"]').count()) === 0)
-  await page.locator('aside a[href*="/CustomAuditTrail/"]').first().click()
+  await page.locator('.after a[href*="/CustomAuditTrail/"]').first().click()
   await page.waitForSelector('[data-proof].told:not(.warn)')
   hold('proven in the trail', (await page.locator('[data-check].good').count()) === 5)
   tell('the walk: found, seen why, unlocked, proven', `${((Date.now() - begun) / 1000).toFixed(1)} s`)

@@ -23,6 +23,7 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["configuration"], false) => pages::configuration::show(visit),
         (["configuration"], true) => pages::configuration::run(visit).await,
         (["configuration", "export"], false) => pages::configuration::export(visit).await,
+        (["settings"], false) => pages::all_settings::show(visit).await,
         (["health"], false) => pages::health::show(visit).await,
         (["find"], false) => pages::find::show(visit).await,
         (["CertStore", "new"], false) => pages::certificate::ask(visit),

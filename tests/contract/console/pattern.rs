@@ -104,6 +104,62 @@ on_both_engines! {
         }
     }
 
+    /// A list without rows says what would be there, and has the button that makes the first.
+    async fn an_empty_list_says_what_would_be_there(world: World) {
+        let mut browser = administrator(&world).await;
+        let mut seen = 0;
+        for path in lists() {
+            let page = browser.open(&path).await;
+            let Some(empty) = page.html.split("<div class=\"empty\">").nth(1) else { continue };
+            seen += 1;
+            let empty = empty.split("</div>").next().unwrap();
+            let text = empty.split("<p>").nth(1).unwrap().split("</p>").next().unwrap();
+            assert!(empty.contains("Nothing here yet") && text.len() > 15, "{path}: {empty}");
+            let head = page.html.split("<div class=\"empty\">").next().unwrap();
+            assert_eq!(head.contains("data-new"), empty.contains("/new\""), "{path}: {empty}");
+        }
+        assert!(seen > 15, "{seen}");
+    }
+
+    /// What is made from the list of what belongs to somebody belongs to them.
+    async fn a_new_one_belongs_to_whom_the_list_is_of(world: World) {
+        let mut browser = administrator(&world).await;
+        let customer = world.all("Customer").await[0].clone();
+        let list = browser.open(&format!("/console/Subscription?of=customerId:{}", id(&customer))).await;
+        let new = format!("/console/Subscription/new?customerId={}", id(&customer));
+        assert!(list.html.contains(&format!("href=\"{new}\"")), "{}", list.html);
+        let form = browser.open(&new).await;
+        assert_eq!(form.field("customerId"), id(&customer), "{}", form.html);
+        let made_up = browser.open("/console/Subscription?of=nothing:1").await;
+        assert!(!made_up.html.contains("?nothing="), "{}", made_up.html);
+    }
+
+    /// Cards say how an identity provider and a user stand, in words, with what mends it.
+    async fn cards_say_how_things_stand(world: World) {
+        let mut browser = administrator(&world).await;
+        let broken = make(&world, "elsewhere", "OpenIdConnect").await;
+        let path = format!("/console/IdpInstance/{}", id(&broken));
+        let page = browser.open(&path).await;
+        for text in ["Nobody can sign in here", "A setting is missing, or cannot be read."] {
+            assert!(page.html.contains(text), "{text}: {}", page.html);
+        }
+        assert!(page.html.contains(&format!("href=\"{path}/settings\"")), "{}", page.html);
+        let current = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&broken))).await.is(200).json();
+        let off = json!({ "isActive": false, "concurrencyToken": current["concurrencyToken"] });
+        world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&broken)), off).await.expect(202);
+        let page = browser.open(&path).await;
+        assert!(page.html.contains("Not active: nobody is offered it."), "{}", page.html);
+        let filter = encode("name eq \"default\"");
+        let own = world.admin.get(&format!("{BASE}/IdpInstance?filter={filter}")).await.is(200).json()[0].clone();
+        let page = browser.open(&format!("/console/IdpInstance/{}", id(&own))).await;
+        assert!(page.html.contains("People can sign in here"), "{}", page.html);
+        let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
+        let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
+        for text in ["Without a password", "0 / 2 Passkeys", "Too few passkeys", "They register another one when they sign in."] {
+            assert!(page.html.contains(text), "{text}: {}", page.html);
+        }
+    }
+
     async fn one_is_made_changed_and_deleted(world: World) {
         let mut browser = administrator(&world).await;
         let subscription = tenant(&world).await["subscriptionId"].clone();

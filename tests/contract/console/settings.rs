@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, Page, administrator, encode, hidden, post};
+use super::{BASE, Browser, Page, administrator, assign, encode, hidden, person, post, sign_in};
 use crate::id;
 
 async fn instance(world: &World) -> Value {
@@ -106,5 +106,27 @@ on_both_engines! {
             let page = browser.open(&path).await;
             assert!(page.status == 200 && page.html.contains(&format!("name=\"{name}\"")), "{}", page.html);
         }
+    }
+
+    /// Settings are looked for by whose they are: the store that is chosen, other providers, factors and tenants.
+    async fn settings_are_found_by_whose_they_are(world: World) {
+        let mut browser = administrator(&world).await;
+        let page = browser.open("/console/settings").await;
+        let (instance, tenant) = (instance(&world).await, world.all("Tenant").await[0].clone());
+        for href in [
+            format!("/console/IdpInstance/{}/settings", id(&instance)),
+            format!("/console/Tenant/{}/settings", id(&tenant)),
+            "/console/Option".to_owned(),
+            // the navigation leads here
+            "/console/settings".to_owned(),
+        ] {
+            assert!(page.html.contains(&format!("href=\"{href}\"")), "{href}: {}", page.html);
+        }
+        let reader = person(&world, "reader").await;
+        assign(&world, &reader, "AuditTrailReader", json!({})).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "reader").await;
+        assert!(!page.html.contains("/console/settings"), "{}", page.html);
+        browser.open("/console/settings").await.answer.expect(403);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     batch, deleted,
+    form::created,
     history::{self, TRAIL},
     import, item,
     navigation::trail_label,
@@ -67,7 +68,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let is_searched =
         visit.parameter("q").is_some_and(|q| !q.is_empty()) || visit.parameter("view").is_some();
     let create = visit.may(resource.create).map(|_| {
-        json!({ "href": format!("{}/new", visit.address(resource)),
+        json!({ "href": format!("{}/new{}", visit.address(resource), preset(visit, resource)),
                 "label": format!("{} {}", words.page("new"), words.resource(resource.name)) })
     });
     let empty = if is_filtered {
@@ -127,6 +128,13 @@ fn grouped(number: &str, mark: &str) -> String {
 fn nothing_yet<'a>(visit: &Visit<'a>, resource: &Resource) -> &'a str {
     let about = visit.words.explained(resource.shape.about);
     arranged::empty(resource.name).map_or(about, |key| visit.words.page(key))
+}
+
+/// What a new one has in common with the rows that the address asks for: the one that they belong to.
+fn preset(visit: &Visit<'_>, resource: &Resource) -> String {
+    let of = visit.parameter("of").and_then(|of| of.split_once(':'));
+    let known = of.filter(|(wire, _)| created(resource).any(|field| field.wire() == *wire));
+    known.map_or_else(String::new, |(wire, id)| format!("?{wire}={}", encoded(id)))
 }
 
 /// What the rows are linked with, where the address asks for these alone.

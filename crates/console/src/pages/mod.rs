@@ -1,6 +1,7 @@
 //! The pages: the pattern that serves all resources, once.
 
 pub mod act;
+pub mod all_settings;
 pub mod aside;
 pub mod batch;
 pub mod certificate;

@@ -4,7 +4,7 @@ use chancery_resource::Permit;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::configuration;
+use super::{all_settings, configuration};
 use crate::{
     directory::{self, Resource, encoded},
     visit::Visit,
@@ -133,9 +133,17 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             if visit.may(resource.list).is_none() {
                 continue;
             }
-            let href = visit.address(resource);
-            let is_current = path == href || path.starts_with(&format!("{href}/"));
-            let label = trail_label(visit, resource);
+            let address = visit.address(resource);
+            let is_current = path == address || path.starts_with(&format!("{address}/"));
+            // settings are looked for by whose they are
+            let is_setting = resource.name == all_settings::NAME;
+            let href = if is_setting { all_settings::HERE.to_owned() } else { address };
+            let is_current = is_current || path == href;
+            let label = if is_setting {
+                visit.words.page("settings").to_owned()
+            } else {
+                trail_label(visit, resource)
+            };
             items.push(Place { label, href, icon, is_current, key: key(name) });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {

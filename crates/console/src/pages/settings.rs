@@ -46,6 +46,11 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     ("settings_deletion", &["UserDeletion"]),
 ];
 
+/// What has settings.
+pub fn owners() -> impl Iterator<Item = &'static Resource> {
+    OWNERS.iter().filter_map(|(name, _)| directory::find(name, false))
+}
+
 /// Whether a resource has settings that the person may see.
 pub fn are_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
     field_of(resource).is_some() && options().is_some_and(|options| visit.may(options.list).is_some())

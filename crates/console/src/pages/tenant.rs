@@ -107,7 +107,8 @@ fn half_made(visit: &Visit<'_>, address: &str, problem: &Problem) -> Result<Resp
     let heading = words.page("tenant_half_made");
     let link = json!({ "href": format!("{address}/settings"), "label": words.page("settings") });
     let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
-    let content = json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
+    let content =
+        json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
     visit.page(problem.status(), "message.html", heading, &content)
 }
 

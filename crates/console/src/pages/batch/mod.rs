@@ -120,9 +120,11 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
 /// What was refused as a whole, with the way back to the list as it was.
 fn refused(visit: &Visit<'_>, asked: &Asked<'_>, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
     let heading = asked.act.label(visit.words, asked.resource);
-    let link = json!({ "href": back(visit, asked.resource), "label": visit.words.resources(asked.resource.name) });
+    let link =
+        json!({ "href": back(visit, asked.resource), "label": visit.words.resources(asked.resource.name) });
     let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
-    let content = json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
+    let content =
+        json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
     visit.page(problem.status(), "message.html", heading, &content)
 }
 

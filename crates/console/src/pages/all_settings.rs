@@ -1,0 +1,84 @@
+//! Whose settings there are: user stores and other identity providers, second factors and tenants, each with the way to its own.
+
+use chancery_resource::Problem;
+use chancery_web::AnswerBody;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{navigation::icon, register::rows, settings, steps::store_settings};
+use crate::{
+    directory::{self, Resource, encoded},
+    parts::{Card, FormPage, Line},
+    visit::{Visit, nothing_here},
+};
+
+/// This page.
+pub const HERE: &str = "/console/settings";
+/// The resource whose rows are settings.
+pub const NAME: &str = "Option";
+
+/// Shows the page.
+///
+/// # Errors
+/// The person may not see settings; the operations' own.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let options = directory::find(NAME, false).ok_or_else(nothing_here)?;
+    visit.need(options.list)?;
+    let words = visit.words;
+    let mut middle: Vec<Card> = of_store(visit).into_iter().collect();
+    for owner in settings::owners() {
+        middle.extend(of_owner(visit, owner).await?);
+    }
+    let all = Line {
+        icon: Some(icon(NAME)),
+        text: words.page("settings_all").into(),
+        href: Some(visit.address(options)),
+        ..Line::default()
+    };
+    middle.push(Card {
+        title: words.resources(NAME),
+        kind: "lines",
+        about: words.page("settings_all_about").into(),
+        lines: vec![all],
+        ..Card::default()
+    });
+    let page = FormPage {
+        back: json!({ "href": "/console", "label": words.page("overview") }),
+        heading: words.page("settings").into(),
+        sub: words.page("settings_of_whom").into(),
+        icon: Some(icon(NAME)),
+        middle,
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
+}
+
+/// The settings of the user store that is chosen.
+fn of_store(visit: &Visit<'_>) -> Option<Card> {
+    let line = Line {
+        icon: Some("users-round"),
+        text: visit.store.clone()?,
+        href: Some(store_settings(visit)?),
+        ..Line::default()
+    };
+    let title = visit.words.page("user_store").into();
+    Some(Card { title, kind: "lines", lines: vec![line], ..Card::default() })
+}
+
+/// The settings of some rows of a resource, and where there are more.
+async fn of_owner(visit: &Visit<'_>, owner: &'static Resource) -> Result<Option<Card>, Problem> {
+    if !settings::are_offered(visit, owner) {
+        return Ok(None);
+    }
+    let address = visit.address(owner);
+    let line = |(id, title): (String, String)| Line {
+        icon: Some(icon(owner.name)),
+        text: title,
+        href: Some(format!("{address}/{}/settings", encoded(&id))),
+        ..Line::default()
+    };
+    let lines: Vec<Line> = rows(visit, owner.name).await?.into_iter().map(line).collect();
+    let more: Value = json!({ "href": address, "label": visit.words.page("all") });
+    let title = visit.words.resources(owner.name);
+    Ok((!lines.is_empty()).then(|| Card { title, kind: "lines", lines, more: Some(more), ..Card::default() }))
+}

@@ -19,6 +19,11 @@ const SLOW = { offline: false, latency: 40, downloadThroughput: 1.25e6, uploadTh
 
 const tell = (what, value) => console.log(`| ${what} | ${value} |`)
 const middle = (all) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]
+/** The middle of some, and what 99 of 100 do not exceed. */
+const spread = (all) => {
+  const sorted = all.toSorted((a, b) => a - b)
+  return `${middle(sorted).toFixed(0)} ms in the middle, ${sorted[Math.ceil(sorted.length * 0.99) - 1].toFixed(0)} at p99`
+}
 const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`
 
 async function administrator(browser) {
@@ -104,12 +109,63 @@ async function find(browser, state, someone) {
   await context.close()
 }
 
+/** Runs in the page: how long the server takes to begin its answer, each time. */
+async function asked([address, times]) {
+  const waits = []
+  for (let i = 0; i < times; i++) {
+    performance.clearResourceTimings()
+    await (await fetch(address)).text()
+    const [one] = performance.getEntriesByType('resource')
+    waits.push(one.responseStart - one.requestStart)
+  }
+  return waits
+}
+
+/** What pages and their parts cost the server, one after another. */
+async function answers(browser, state, someone) {
+  const { context, page } = await tab(browser, state)
+  await page.goto(LIST, { waitUntil: 'networkidle' })
+  const next = await page.getAttribute('#list [rel=next]', 'href')
+  const all = [['a page, the list', LIST], ['a page, one user', `${LIST}/${someone.id}`], ['a part, the next rows', base + next],
+    ['a part, one user\'s changes', `${LIST}/${someone.id}/history`], ['finding', `${base}/console/find?part=1&q=${encodeURIComponent(someone.loginName)}`]]
+  for (const [what, address] of all) tell(`200 answers: ${what}`, spread(await page.evaluate(asked, [address, 200])))
+  await context.close()
+}
+
+/** Runs in the page: how long after a letter the answer to it stands there. */
+const typed = () => new Promise((resolve) => {
+  const box = document.querySelector('#palette input'), found = document.querySelector('#found')
+  box.addEventListener('input', () => {
+    const begun = performance.now()
+    new MutationObserver((_, watch) => { watch.disconnect(); requestAnimationFrame(() => resolve(performance.now() - begun)) }).observe(found, { childList: true })
+  }, { once: true })
+})
+
+/** What somebody who types waits for, on a slow line and processor. */
+async function typing(browser, state, someone) {
+  const { context, page, devtools } = await tab(browser, state)
+  await page.goto(`${base}/console`, { waitUntil: 'networkidle' })
+  await devtools.send('Network.emulateNetworkConditions', SLOW)
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 })
+  await page.keyboard.press('Control+k')
+  await page.locator('#palette[open]').waitFor()
+  const waits = []
+  for (const letter of someone.loginName) {
+    const waiting = page.evaluate(typed)
+    await page.keyboard.type(letter)
+    waits.push(await waiting)
+  }
+  tell('typing to answer, 40 ms, 10 Mbit/s, processor 4 times slower', `${middle(waits).toFixed(0)} ms in the middle of ${waits.length} letters`)
+  await context.close()
+}
+
 /** Runs in the page: scrolls until so many rows are there; how long frames took, and the most elements. */
 async function scroll(rows) {
   const frames = []
   let most = 0, last = performance.now(), still = 0, before = 0
   for (;;) {
-    await new Promise(requestAnimationFrame)
+    // a browser that draws nothing any more must not hold up the rest
+    await Promise.race([new Promise(requestAnimationFrame), new Promise((resolve) => { setTimeout(resolve, 1000) })])
     const now = performance.now()
     frames.push(now - last)
     last = now
@@ -196,6 +252,8 @@ try {
   const [someone] = await call('GET', `${administration}/User?count=1&sortBy=id&sortOrder=descending&filter=${encodeURIComponent('loginName ne "margaret"')}`, undefined, 200)
   await firstView(browser, state)
   await find(browser, state, someone)
+  await typing(browser, state, someone)
+  await answers(browser, state, someone)
   await scrolling(browser, state)
   await depth(browser, state)
   await helpDesk(browser, state, someone)

@@ -108,10 +108,10 @@ const near = new IntersectionObserver((changes) => { if (changes.some((change) =
 async function more() {
   const next = one("#list [rel=next]");
   if (!next || running.has("next")) return;
-  const page = await fetched(next.href, "next"), table = one("#list table");
+  const page = await fetched(`${next.href}&part=1`, "next"), table = one("#list table");
   if (!page || !next.isConnected) return;
-  const place = next.closest("p"), then = one("#list [rel=next]", page);
-  for (const body of all("#list tbody", page)) {
+  const place = next.closest("p"), then = one("[rel=next]", page);
+  for (const body of all("tbody", page)) {
     const made = table.appendChild(document.adoptNode(body));
     tell(made);
     watch.observe(made);

@@ -46,6 +46,7 @@ templates![
     "import.html",
     "item.html",
     "kinds.html",
+    "list-part.html",
     "list.html",
     "merge.html",
     "message.html",

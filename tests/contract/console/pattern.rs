@@ -367,6 +367,11 @@ on_both_engines! {
         let next = page.html.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
         let rest = browser.open(&next).await;
         assert_eq!(rest.html.matches("name=\"selected\"").count(), 11);
+        // the script asks for the rows alone
+        let part = browser.open(&format!("{next}&part=1")).await;
+        assert!(part.html.matches("name=\"selected\"").count() == 11 && !part.html.contains("<html"), "{}", part.html);
+        let first = browser.open("/console/store/default/User?part=1").await;
+        assert!(first.html.contains("rel=\"next\"") && !first.html.contains("part=1"), "{}", first.html);
         let found = browser.open("/console/store/default/User?q=worker1").await;
         assert_eq!(found.html.matches("name=\"selected\"").count(), 10);
         // how many there are is counted for who asks

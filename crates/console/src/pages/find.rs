@@ -14,7 +14,7 @@ use super::{
 use crate::{
     arranged,
     directory::{self, Resource, encoded},
-    render::{data, fill, guarded},
+    render::{data, page},
     visit::Visit,
 };
 
@@ -69,10 +69,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let empty = if results.is_empty() { visit.words.page("nothing_found") } else { "" };
     let found = json!({ "value": text, "results": results, "empty": empty });
     if visit.parameter("part") == Some("1") {
-        let context = visit.plain("", &found);
-        let html = fill("find-results.html", &context);
-        let html = html.map_err(|error| chancery_store::Error::Internal(error.to_string()))?;
-        return Ok(guarded(200, html));
+        return page(200, "find-results.html", &visit.plain("", &found));
     }
     visit.page(200, "find.html", visit.words.page("find"), &found)
 }

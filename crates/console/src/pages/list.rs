@@ -20,6 +20,7 @@ use crate::{
     call::call,
     directory::{self, Resource, encoded},
     fields::{Cell, cell, plain},
+    render::page,
     visit::{Visit, one},
 };
 
@@ -27,6 +28,8 @@ use crate::{
 const PIECE: &str = "50";
 /// The parameter that looks inside of names, too.
 pub const INSIDE: &str = "inside";
+/// The parameter that asks for the rows alone.
+const PART: &str = "part";
 /// The parameter that asks how many rows there are.
 const COUNTED: &str = "counted";
 /// Rows that a search finds at most: more of the name finds others.
@@ -62,6 +65,12 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     }
     let rows: Vec<Value> = rows.iter().map(|row| row_of(visit, resource, (row, &names))).collect();
     let next = output.header("link").and_then(cursor_of).map(|cursor| with(visit, &[("cursor", &cursor)]));
+    let acts = batch::offered(visit, resource);
+    if visit.parameter(PART).is_some() {
+        let columns = columns(visit, resource);
+        let more = json!({ "rows": rows, "columns": columns, "selectable": !acts.is_empty(), "next": next });
+        return page(200, "list-part.html", &visit.plain("", &more));
+    }
     let words = visit.words;
     let heading = trail_label(visit, resource);
     let is_filtered = trail::is_filtered(visit, resource);
@@ -79,7 +88,6 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     } else {
         json!({ "title": words.page("nothing_yet"), "text": nothing_yet(visit, resource), "act": create })
     };
-    let acts = batch::offered(visit, resource);
     let kept: Vec<Value> =
         batch::kept(&visit.query).map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let content = json!({
@@ -376,7 +384,7 @@ pub fn title_of(resource: &Resource, row: &Value) -> String {
 /// This page's address with these parameters in place of those of the same names.
 pub fn with(visit: &Visit<'_>, changed: &[(&str, &str)]) -> String {
     let is_kept =
-        |name: &str| !["done", "undo"].contains(&name) && !changed.iter().any(|(other, _)| *other == name);
+        |name: &str| !["done", "undo", PART].contains(&name) && !changed.iter().any(|(other, _)| *other == name);
     let kept = visit.query.iter().filter(|(name, _)| is_kept(name));
     let all = kept.map(|(name, value)| (name.as_str(), value.as_str())).chain(changed.iter().copied());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();

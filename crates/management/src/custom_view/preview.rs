@@ -176,7 +176,9 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         ("PageLinks", &form.page_links),
     ];
     for (name, value) in options {
-        value.iter().for_each(|value| appearance.put(name, value.as_str()));
+        if let Some(value) = value {
+            appearance.put(name, value.as_str());
+        }
     }
     if let Some(context) = wanted.context.as_object_mut().filter(|_| form.page_links.is_some()) {
         // not those of the sample

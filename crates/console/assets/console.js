@@ -57,9 +57,9 @@ function tell(root) {
     if (isNaN(at) || !time.dateTime.includes("T")) continue;
     const seconds = (at - Date.now()) / 1000, far = Math.abs(seconds);
     time.title = full.format(at);
-    const text = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
-      : far < 43200 ? relative.format(Math.round(seconds / 3600), "hour") : "ago" in time.dataset ? relative.format(...far < 2592e3 ? [Math.round(seconds / 86400), "day"] : [Math.round(seconds / 2592e3), "month"]) : moment.format(at);
-    time.replaceChildren(text, ..."ago" in time.dataset ? [node("span", { class: "unseen" }, `, ${full.format(at)}`)] : []);
+    const ago = "ago" in time.dataset, text = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
+      : far < 43200 ? relative.format(Math.round(seconds / 3600), "hour") : ago && far < 2592000 ? relative.format(Math.round(seconds / 86400), "day") : moment.format(at);
+    time.replaceChildren(text, ...ago ? [node("span", { class: "unseen" }, `, ${full.format(at)}`)] : []);
   }
 }
 

@@ -132,14 +132,17 @@ async function answers(browser, state, someone) {
   await context.close()
 }
 
-/** Runs in the page: how long after a letter the answer to it stands there. */
-const typed = () => new Promise((resolve) => {
+/** Runs in the page: begins to wait for a letter, and for the answer to it. */
+function listen() {
   const box = document.querySelector('#palette input'), found = document.querySelector('#found')
-  box.addEventListener('input', () => {
-    const begun = performance.now()
-    new MutationObserver((_, watch) => { watch.disconnect(); requestAnimationFrame(() => resolve(performance.now() - begun)) }).observe(found, { childList: true })
-  }, { once: true })
-})
+  globalThis.answered = new Promise((resolve) => {
+    box.addEventListener('input', () => {
+      const begun = performance.now()
+      const seen = (_, watch) => { watch.disconnect(); requestAnimationFrame(() => resolve(performance.now() - begun)) }
+      new MutationObserver(seen).observe(found, { childList: true })
+    }, { once: true })
+  })
+}
 
 /** What somebody who types waits for, on a slow line and processor. */
 async function typing(browser, state, someone) {
@@ -148,12 +151,12 @@ async function typing(browser, state, someone) {
   await devtools.send('Network.emulateNetworkConditions', SLOW)
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 })
   await page.keyboard.press('Control+k')
-  await page.locator('#palette[open]').waitFor()
+  await page.locator('#found [role=option]').first().waitFor()
   const waits = []
   for (const letter of someone.loginName) {
-    const waiting = page.evaluate(typed)
+    await page.evaluate(listen)
     await page.keyboard.type(letter)
-    waits.push(await waiting)
+    waits.push(await page.evaluate(() => globalThis.answered))
   }
   tell('typing to answer, 40 ms, 10 Mbit/s, processor 4 times slower', `${middle(waits).toFixed(0)} ms in the middle of ${waits.length} letters`)
   await context.close()

@@ -309,7 +309,7 @@ if (palette) {
     box.ariaExpanded = String(options().length > 0);
     says.textContent = options().length ? `${options().length} · ${Math.round(performance.now() - begun)} ms` : "";
     mark(0);
-  }, 80);
+  }, 60);
   box.addEventListener("input", ask);
   box.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); mark(now + (event.key === "ArrowDown" ? 1 : -1)); }

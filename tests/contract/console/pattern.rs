@@ -144,6 +144,8 @@ on_both_engines! {
             assert!(page.html.contains(text), "{text}: {}", page.html);
         }
         assert!(page.html.contains(&format!("href=\"{path}/settings\"")), "{}", page.html);
+        // and which one, with the way to it
+        assert!(page.html.contains(&format!("href=\"{path}/settings#f-Authority\"")), "{}", page.html);
         let current = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&broken))).await.is(200).json();
         let off = json!({ "isActive": false, "concurrencyToken": current["concurrencyToken"] });
         world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&broken)), off).await.expect(202);

@@ -190,6 +190,19 @@ pub async fn value_of(
     Ok(rows.pointer("/0/value").and_then(Value::as_str).map(str::to_owned))
 }
 
+/// The names of the options of an identity provider that are missing, or cannot be read, for who may see them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn wrong(visit: &Visit<'_>, key: &str) -> Result<Vec<String>, Problem> {
+    let Some(op) = visit.may(options().and_then(|options| options.list)) else { return Ok(Vec::new()) };
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!("applyToIdpInstanceId eq {} and hasConfigurationError eq true", json!(key));
+    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_owned())];
+    let rows = visit.perform(input).await?.rows();
+    Ok(rows.iter().map(|row| plain(row.get("name").unwrap_or(&Value::Null))).collect())
+}
+
 /// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
 pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     let name = row.get("name")?.as_str()?;

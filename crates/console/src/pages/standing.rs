@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     directory::operation,
     fields::plain,
+    pages::settings,
     parts::{Card, Line},
     visit::Visit,
 };
@@ -72,7 +73,7 @@ pub async fn provider(
     let is_set = told["hasConfigurationError"] != json!(true);
     let is_active = row.get("isActive") == Some(&json!(true));
     let settings = format!("{here}/settings");
-    let lines = vec![
+    let mut lines = vec![
         line(
             tone(is_active),
             words.page(if is_active { "provider_active" } else { "provider_inactive" }),
@@ -86,6 +87,13 @@ pub async fn provider(
             Some(settings.as_str()).filter(|_| !is_set),
         ),
     ];
+    if !is_set {
+        let wrong = settings::wrong(visit, key).await?;
+        let told = wrong.iter().map(|name| {
+            line("bad", &words.option(name), words.page("setting_wrong"), Some(&format!("{settings}#f-{name}")))
+        });
+        lines.extend(told);
+    }
     let is_operational = told["isOperational"] == json!(true);
     let title = words.page(if is_operational { "provider_works" } else { "provider_broken" });
     Ok(Some(Card {

@@ -106,7 +106,14 @@ impl Act {
     pub fn is_done(self, row: &Value, group: &str) -> bool {
         let is = |member: &str| row[member] == json!(true);
         match self {
-            Self::Unlock => !is("isUserLocked") && row["lockedUntil"].is_null(),
+            // who is only slowed by failed attempts is not locked, and unlocking helps
+            Self::Unlock => {
+                let failed = |member: &str| row[member].as_i64().unwrap_or_default() > 0;
+                !is("isUserLocked")
+                    && row["lockedUntil"].is_null()
+                    && !failed("failedUserLoginAttempts")
+                    && !failed("failedTemporaryLockAttempts")
+            }
             Self::Activate => is("isUserActive"),
             Self::Deactivate => !is("isUserActive"),
             Self::AddTo => is_member(row, group),
@@ -171,6 +178,7 @@ mod tests {
         });
         let done: Vec<_> = LISTED.into_iter().filter(|act| act.is_done(&row, "AA")).collect();
         assert_eq!(done, [Act::Unlock, Act::Activate, Act::AddTo]);
+        assert!(!Act::Unlock.is_done(&json!({ "isUserLocked": false, "failedTemporaryLockAttempts": 1 }), ""));
     }
 
     #[test]

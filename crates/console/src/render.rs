@@ -26,6 +26,7 @@ templates![
     "certificate.html",
     "code-device.html",
     "code-end.html",
+    "code-flow.html",
     "code-keys.html",
     "code-machine.html",
     "code-page.html",

@@ -286,6 +286,7 @@ on_both_engines! {
     /// A password instead; without passkeys it is the only way.
     async fn from_an_access_pass_to_a_password(world: World) {
         let home = Home::new(&world).await;
+        world.set_option("PasskeyEnabled", "false").await;
         let (_, pass) = new_person(&world).await;
         let (mut browser, page) = show_pass(&world, &home, &pass).await;
         assert!(page.html.contains("You have no password yet") && !page.html.contains("current-password"), "{}", page.html);

@@ -72,6 +72,8 @@ on_both_engines! {
     /// The page keeps others out, and says who asks.
     async fn the_page_is_protected(world: World) {
         let home = Home::new(&world).await;
+        // passkeys alone bring a script
+        world.set_option("PasskeyEnabled", "false").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("login_hint", "ann")])).await;
         let policy = page.answer.header("content-security-policy").unwrap();

@@ -10,7 +10,7 @@ use super::{
     browser::{Browser, Page},
     first, form, parameter, relate,
 };
-use crate::id;
+use crate::{id, management::instance::set_option};
 
 /// Two tenants with a store each, in which ann and bob are; an app that serves in both, and one of the first alone.
 struct Two {
@@ -33,6 +33,8 @@ impl Two {
         let store =
             json!({ "name": "elsewhere", "subscriptionId": subscription["id"], "idpTypeId": kind["id"] });
         let store = world.make("IdpInstance", store).await;
+        // the tests are not about the offer of a passkey
+        set_option(world, &store, "PasskeyEnrolment", "Off").await;
         relate(world, &format!("/IdpInstance/{}/tenants", id(&store)), &[id(&tenant)]).await;
         relate(world, &format!("/ClientApp/{}/tenants", id(&both.app)), &[&both.tenant, id(&tenant)]).await;
         relate(world, &format!("/IdpInstance/{}/clientapps", id(&store)), &[id(&both.app)]).await;

@@ -383,8 +383,9 @@ pub fn title_of(resource: &Resource, row: &Value) -> String {
 
 /// This page's address with these parameters in place of those of the same names.
 pub fn with(visit: &Visit<'_>, changed: &[(&str, &str)]) -> String {
-    let is_kept =
-        |name: &str| !["done", "undo", PART].contains(&name) && !changed.iter().any(|(other, _)| *other == name);
+    let is_kept = |name: &str| {
+        !["done", "undo", PART].contains(&name) && !changed.iter().any(|(other, _)| *other == name)
+    };
     let kept = visit.query.iter().filter(|(name, _)| is_kept(name));
     let all = kept.map(|(name, value)| (name.as_str(), value.as_str())).chain(changed.iter().copied());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();

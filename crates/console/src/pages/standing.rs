@@ -90,7 +90,12 @@ pub async fn provider(
     if !is_set {
         let wrong = settings::wrong(visit, key).await?;
         let told = wrong.iter().map(|name| {
-            line("bad", &words.option(name), words.page("setting_wrong"), Some(&format!("{settings}#f-{name}")))
+            line(
+                "bad",
+                &words.option(name),
+                words.page("setting_wrong"),
+                Some(&format!("{settings}#f-{name}")),
+            )
         });
         lines.extend(told);
     }

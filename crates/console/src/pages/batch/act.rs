@@ -178,7 +178,9 @@ mod tests {
         });
         let done: Vec<_> = LISTED.into_iter().filter(|act| act.is_done(&row, "AA")).collect();
         assert_eq!(done, [Act::Unlock, Act::Activate, Act::AddTo]);
-        assert!(!Act::Unlock.is_done(&json!({ "isUserLocked": false, "failedTemporaryLockAttempts": 1 }), ""));
+        assert!(
+            !Act::Unlock.is_done(&json!({ "isUserLocked": false, "failedTemporaryLockAttempts": 1 }), "")
+        );
     }
 
     #[test]

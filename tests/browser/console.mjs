@@ -13,6 +13,7 @@ import { configuration } from './console/configuration.mjs'
 import { editor } from './console/editor.mjs'
 import { endings } from './console/endings.mjs'
 import { oneself } from './console/oneself.mjs'
+import { journeys } from './console/journeys.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
 import { everyPage, media } from './console/pages.mjs'
 import { providerTried } from './console/provider.mjs'
@@ -313,6 +314,7 @@ try {
     trail: () => trail(open),
     oneself: () => oneself(open),
     editor: () => editor(open, picture),
+    journeys: () => journeys(open),
     configuration: () => configuration(open, picture),
     endings: () => endings(open),
     media: () => media(open),

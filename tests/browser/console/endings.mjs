@@ -12,7 +12,7 @@ const named = async (name) =>
   (await call('GET', `/api/management/v2/Customer?filter=${encodeURIComponent(`name eq "${name}"`)}`, undefined, 200)).length
 
 /** Makes another administrator, and signs in as them; the page and its context. */
-async function another(opened, loginName) {
+export async function another(opened, loginName) {
   const person = { loginName, firstName: 'Grace', lastName: loginName, emailAddress: `${loginName}@example.com` }
   const user = await call('POST', `${administration}/User`, person, 201)
   await call('POST', `${administration}/User/${user.id}/password/reset`, { newPassword: PASSWORD }, 200)
@@ -23,7 +23,7 @@ async function another(opened, loginName) {
   return { context, page, person: found, loginName }
 }
 
-async function signIn(page, loginName) {
+export async function signIn(page, loginName) {
   await page.fill('#username', loginName)
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')

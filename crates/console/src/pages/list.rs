@@ -26,6 +26,8 @@ use crate::{
 
 /// Rows of a piece.
 const PIECE: &str = "50";
+/// Rows of a piece that a script appends: so few that browsers lay them out within two frames.
+const PIECE_OF_PART: &str = "15";
 /// The parameter that looks inside of names, too.
 pub const INSIDE: &str = "inside";
 /// The parameter that asks for the rows alone.
@@ -161,7 +163,8 @@ async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
 fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     let mut input = Input::of(op, Vec::new());
     input.is_brief = !arranged::shows_sets(resource.name);
-    input.query.push(("count".to_owned(), PIECE.to_owned()));
+    let piece = if visit.parameter(PART).is_some() { PIECE_OF_PART } else { PIECE };
+    input.query.push(("count".to_owned(), piece.to_owned()));
     if is_of_deleted(visit, resource) {
         input.query.push(owned(("quarantined", "true")));
     }

@@ -6,6 +6,7 @@
 import json
 import os
 import sys
+import urllib.parse
 import urllib.request
 
 from jwskate import Jwk
@@ -45,6 +46,15 @@ def make(name, method, secret=True, key=False, configuration=None, **members):
     return told
 
 
+def offer_no_passkeys():
+    """The clients' people have none, and click through no offer of one."""
+    wanted = urllib.parse.quote('name eq "PasskeyEnrolment"')
+    for option in send("GET", f"Option?filter={wanted}", None):
+        token = {"concurrencyToken": option["concurrencyToken"]}
+        send("PATCH", f"Option/{option['id']}", {"value": "Off", **token})
+
+
+offer_no_passkeys()
 suffix = sys.argv[2]
 bound = {"dpopBoundAccessTokens": True}
 apps = {

@@ -130,7 +130,7 @@ async function rights(page, person) {
 async function replacement(page, person) {
   const [kind] = await call('GET', `${api}/IdpType?filter=${encodeURIComponent('name eq "OpenIdConnect"')}`, undefined, 200)
   const [home] = await call('GET', `${api}/Subscription?filter=${encodeURIComponent('name eq "Default"')}`, undefined, 200)
-  const work = await call('POST', `${api}/IdpInstance`, { name: 'work', idpTypeId: kind.id, subscriptionId: home.id }, 201)
+  const work = await call('POST', `${api}/IdpInstance`, { name: 'journeys at work', idpTypeId: kind.id, subscriptionId: home.id }, 201)
   const body = { platformUserId: person.id, replacementIdpInstanceId: work.id, replacementUniqueUserId: 'at-work', reason: 'Lost her telephone' }
   const made = await call('POST', `${api}/identity-replacements`, body, 201)
   await page.goto(`${base}/console/IdentityReplacement?view=open`)

@@ -10,14 +10,13 @@ const HEADING = '{% extends "Layout" %}{% block main %}<p>Welcome aboard</p>{% e
 const frame = (page) => page.frameLocator('iframe[name=preview]')
 
 /** A tenant's brand is seen while it is typed, beside its options. */
-async function brand(opened, picture) {
+async function brand(opened) {
   const { context, page, complaints } = await opened({})
   const [tenant] = await call('GET', '/api/management/v2/Tenant', undefined, 200)
   await page.goto(`${base}/console/Tenant/${tenant.id}/settings`)
   await frame(page).locator('main.card').waitFor()
   await page.fill('#f-BrandName', 'Harbour & Sons')
   await frame(page).getByText('Harbour & Sons').first().waitFor()
-  await picture(page, 'brand')
   hold('a brand is seen as it is typed', !(await frame(page).locator('html').textContent()).includes('Chancery'))
   hold('a brand, under axe', (await violations(page)).length === 0, (await violations(page)).join('; '))
   await page.click('[data-discard]')
@@ -74,7 +73,7 @@ export async function editor(opened, picture) {
   await call('DELETE', `${views}/views/global/Terms`, undefined, 204)
   hold('the editor complains of nothing', complaints.length === 0, complaints.join('; '))
   await context.close()
-  await brand(opened, picture)
+  await brand(opened)
   const bare = await opened({ script: false })
   await bare.page.goto(`${base}/console/CustomView/try`)
   await bare.page.fill('textarea[name=content]', HEADING)

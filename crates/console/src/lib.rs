@@ -12,6 +12,7 @@ mod directory;
 mod dispatch;
 mod failure;
 mod fields;
+mod first_sign_in;
 mod forgery;
 mod need;
 mod pages;

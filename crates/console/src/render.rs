@@ -33,6 +33,7 @@ templates![
     "code-web.html",
     "configuration.html",
     "confirm.html",
+    "copy.html",
     "difference.html",
     "editor-failed.html",
     "editor.html",

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use chancery_auth::load_store_context;
 use chancery_management::role_assignment::OPERATIONS as ASSIGNMENTS;
 use chancery_record::{Timestamp, read_json};
-use chancery_resource::settings::Options;
 use chancery_resource::{
     AppContext, Call, Context, Op, Out, Preconditions, Problem, Request, Scope, Steps, StoreError, Task, Tx,
     run,
@@ -13,9 +12,7 @@ use chancery_resource::{
 use chancery_signin::{is_setup_open, spend_setup};
 use chancery_store::Mode;
 use chancery_userstore::{
-    passkey::{ACCESS_PASS_OPERATIONS as PASSES, sign_in::relying_party},
-    password::OPERATIONS as PASSWORDS,
-    synchronize::USERS,
+    passkey::ACCESS_PASS_OPERATIONS as PASSES, password::OPERATIONS as PASSWORDS, synchronize::USERS,
     user::OPERATIONS as PEOPLE,
 };
 use chancery_web::{AnswerBody, App};
@@ -24,6 +21,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     fields::{self, asked},
+    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     forgery,
     pages::welcome::HERE as WIZARD,
     render::{page, see_other},
@@ -33,11 +31,6 @@ use crate::{
 
 /// The store that the first administrator is a user of.
 const STORE: &str = "default";
-
-/// The field that asks how somebody new signs in.
-pub const WAY: &str = "way";
-/// The choice of it that makes a passkey.
-pub const BY_PASSKEY: &str = "passkey";
 
 /// The path of the link with this code.
 pub fn setup_path(code: &str) -> String {
@@ -120,34 +113,6 @@ pub async fn answer(
         }
         Err(problem) => Err(problem),
     }
-}
-
-/// Whether who has an access pass of the store can make a passkey with it.
-pub fn can_make_passkeys(options: &Options, url: &str) -> bool {
-    options.flag("TemporaryAccessPassEnabled") && relying_party(options, url).is_some()
-}
-
-/// The question how somebody new signs in, its choices in the texts after `way_`.
-pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
-    let mut field = asked(WAY, words.page("way"), "choice");
-    let choices = ["password", BY_PASSKEY].map(|way| {
-        json!({ "value": way, "label": words.page(&format!("way_{way}")), "is_current": chosen == Some(way) })
-    });
-    field.insert("choices".to_owned(), json!(choices));
-    field.insert("hint".to_owned(), json!(words.page("way_hint")));
-    field
-}
-
-/// What the page of a new access pass says (`pass.html`), which is shown this once.
-pub fn pass_content(
-    words: &Words,
-    (text, login, pass): (&str, &str, &str),
-    (label, href): (&str, &str),
-) -> Value {
-    json!({
-        "heading": words.page("pass_title"), "text": text, "login": login, "pass": pass,
-        "login_label": words.field("loginName"), "link": { "href": href, "label": label },
-    })
 }
 
 fn show(

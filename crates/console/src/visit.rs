@@ -365,6 +365,22 @@ impl Visit<'_> {
         )
     }
 
+    /// What was refused as a whole, with the way on.
+    ///
+    /// # Errors
+    /// As [`Self::page`].
+    pub fn refused(
+        &self,
+        heading: &str,
+        problem: &Problem,
+        link: &Value,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
+        let content =
+            json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
+        self.page(problem.status(), "message.html", heading, &content)
+    }
+
     /// What the page before did.
     fn note(&self) -> Value {
         let text = self.parameter("done").and_then(|done| self.words.page.get(&format!("done_{done}")));

@@ -122,8 +122,32 @@ async function byPasskey(opened) {
   await context.close()
 }
 
+/** The warning of the session's end stands two minutes before, counted from the last use: also from one by script. */
+async function warned(opened) {
+  const { context, page } = await opened({})
+  await page.clock.install()
+  await page.goto(`${base}/console/store/default/User`)
+  const warning = page.locator('[data-ends]')
+  const ends = Number(await warning.getAttribute('data-ends'))
+  const isShown = async (seconds) => {
+    await page.clock.fastForward(seconds * 1000)
+    return warning.isVisible()
+  }
+  const early = await isShown(ends - 180)
+  const answer = page.waitForResponse(/q=nobody/)
+  await page.fill('input[type=search]', 'nobody')
+  await page.clock.runFor(500)
+  await answer
+  await page.locator('.empty').waitFor()
+  const used = await isShown(120)
+  hold('what script fetches is a use of the session', !early && !used, `${early}, ${used}`)
+  hold('its end is told two minutes before', await isShown(ends - 120))
+  await context.close()
+}
+
 /** All of them. */
 export async function endings(opened) {
+  await warned(opened)
   await wayBack(opened)
   await lostAnswer(opened)
   await endedWhileTyping(opened)

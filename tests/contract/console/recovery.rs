@@ -46,6 +46,7 @@ on_both_engines! {
         assert!(!own.html.contains(&format!("{path}/approve")), "{}", own.html);
         let slip = post(&world, &mut first, &own, &format!("{path}/approve"), &[]).await;
         assert_eq!(slip.status, 409, "{}", slip.html);
+        assert!(slip.html.contains(&format!("href=\"{path}\"")), "what was refused leads back: {}", slip.html);
         let early = post(&world, &mut first, &own, &format!("{path}/pass"), &[]).await;
         assert_eq!(early.status, 409, "{}", early.html);
 

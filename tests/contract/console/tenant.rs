@@ -51,6 +51,19 @@ on_both_engines! {
         assert_eq!(each(&all, "name").iter().filter(|name| **name == "North").count(), 1);
     }
 
+    /// A setting that the interface alone refuses is told with the way to the settings of the tenant, which is there.
+    async fn a_setting_that_is_refused_leaves_the_tenant(world: World) {
+        let mut browser = administrator(&world).await;
+        let subscription = id(&world.all("Subscription").await[0]).to_owned();
+        let page = browser.open(NEW).await;
+        let (tenant, long) = (id_of(&page), "x".repeat(8_001));
+        let fields = [("id", tenant.as_str()), ("subscriptionId", subscription.as_str()), ("name", "North"), ("BrandName", &long)];
+        let told = post(&world, &mut browser, &page, NEW, &fields).await;
+        assert!(told.status == 400 && told.html.contains("The tenant was made, and what was set for it was refused"), "{}", told.html);
+        assert!(told.html.contains(&format!("href=\"/console/Tenant/{tenant}/settings\"")), "{}", told.html);
+        assert_eq!(option(&world, &tenant, "BrandName").await, "");
+    }
+
     /// What is wrong is told at its place, and nothing is made.
     async fn what_is_wrong_is_told_before_anything_is_made(world: World) {
         let mut browser = administrator(&world).await;

@@ -37,13 +37,18 @@ pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
 pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Value)) -> Option<Card> {
     let trail = directory::find(TRAIL, resource.is_of_store)?;
     visit.may(trail.list)?;
-    Some(Card {
+    let more = all_of(visit, trail, resource, row);
+    Some(Card { later: Some(format!("{here}/history")), ..empty(visit, &more) })
+}
+
+/// Changes that are not told yet, with the way to all of them.
+fn empty(visit: &Visit<'_>, more: &str) -> Card {
+    Card {
         title: visit.words.page("recent_changes").into(),
         kind: "timeline",
-        more: Some(json!({ "href": all_of(visit, trail, resource, row), "label": visit.words.page("all") })),
-        later: Some(format!("{here}/history")),
+        more: Some(json!({ "href": more, "label": visit.words.page("all") })),
         ..Card::default()
-    })
+    }
 }
 
 /// The trail of an item.
@@ -67,12 +72,8 @@ pub async fn show(
     let filter = filter_of(resource, &audited_key(resource, &row));
     let more = all_of(visit, trail, resource, &row);
     let words = visit.words;
-    let card = card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], more)).await?;
-    let none = || Card {
-        title: words.page("recent_changes").into(),
-        about: words.page("no_changes").into(),
-        ..Card::default()
-    };
+    let card = card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], &more)).await?;
+    let none = || Card { about: words.page("no_changes").into(), ..empty(visit, &more) };
     let title = Some(title_of(resource, &row)).filter(|title| !title.is_empty());
     let page = FormPage {
         back: json!({ "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": words.page("back") }),
@@ -90,7 +91,7 @@ pub async fn show(
 pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     let mut cards = Vec::new();
     for trail in [true, false].into_iter().filter_map(|is_of_store| directory::find(TRAIL, is_of_store)) {
-        let card = card(visit, trail, (&[("count", OF_ALL)], visit.address(trail))).await?;
+        let card = card(visit, trail, (&[("count", OF_ALL)], &visit.address(trail))).await?;
         let title = if trail.is_of_store { "recent_changes" } else { "recent_configuration" };
         cards.extend(card.map(|card| Card { title: visit.words.page(title).into(), ..card }));
     }
@@ -132,7 +133,7 @@ async fn last(visit: &Visit<'_>, op: &'static Op, query: &[(&str, &str)]) -> Res
 async fn card(
     visit: &Visit<'_>,
     trail: &'static Resource,
-    (query, more): (&[(&str, &str)], String),
+    (query, more): (&[(&str, &str)], &str),
 ) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(trail.list) else { return Ok(None) };
     let rows = last(visit, op, query).await?;
@@ -154,13 +155,7 @@ async fn card(
             Line { text, sub, href: Some(href), iso: plain(&row["timestamp"]), ..Line::default() }
         })
         .collect();
-    Ok(Some(Card {
-        title: words.page("recent_changes").into(),
-        kind: "timeline",
-        lines,
-        more: Some(json!({ "href": more, "label": words.page("all") })),
-        ..Card::default()
-    }))
+    Ok(Some(Card { lines, ..empty(visit, more) }))
 }
 
 /// A row's key as the trail has it: one that is no id stands behind its owner's.

@@ -136,14 +136,12 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             let address = visit.address(resource);
             let is_current = path == address || path.starts_with(&format!("{address}/"));
             // settings are looked for by whose they are
-            let is_setting = resource.name == all_settings::NAME;
-            let href = if is_setting { all_settings::HERE.to_owned() } else { address };
-            let is_current = is_current || path == href;
-            let label = if is_setting {
-                visit.words.page("settings").to_owned()
+            let (href, label) = if resource.name == all_settings::NAME {
+                (all_settings::HERE.to_owned(), visit.words.page("settings").to_owned())
             } else {
-                trail_label(visit, resource)
+                (address, trail_label(visit, resource))
             };
+            let is_current = is_current || path == href;
             items.push(Place { label, href, icon, is_current, key: key(name) });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {

@@ -88,7 +88,11 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         Ok(_) => {
             let row = read(visit, resource, id).await?;
             match settings::set_new(visit, resource, (id, &row)).await {
-                Err(problem) if is_of_form(&problem) => half_made(visit, &address, &problem),
+                Err(problem) if is_of_form(&problem) => {
+                    let settings = visit.words.page("settings");
+                    let link = json!({ "href": format!("{address}/settings"), "label": settings });
+                    visit.refused(visit.words.page("tenant_half_made"), &problem, &link)
+                }
                 set => set.map(|()| done(&address, "created")),
             }
         }
@@ -99,17 +103,6 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         Err((_, problem)) if is_of_form(&problem) => page(visit, resource, &values, Some(&problem)).await,
         Err((_, problem)) => Err(problem),
     }
-}
-
-/// The tenant is there, and what was set for it was refused, which is said with the way to its settings.
-fn half_made(visit: &Visit<'_>, address: &str, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
-    let words = visit.words;
-    let heading = words.page("tenant_half_made");
-    let link = json!({ "href": format!("{address}/settings"), "label": words.page("settings") });
-    let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
-    let content =
-        json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
-    visit.page(problem.status(), "message.html", heading, &content)
 }
 
 /// The id that the form was shown with.

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     directory::{self, operation},
     fields::{asked, plain},
+    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     parts::{Card, FormPage, Line},
-    setup::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     visit::{Visit, done, nothing_here, one},
 };
 

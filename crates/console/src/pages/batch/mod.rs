@@ -112,20 +112,13 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     let sure = one(&visit.form, "sure") == Some("true");
     let done = if sure { run::run(visit, &asked).await } else { plan::show(visit, &asked).await };
     match done {
-        Err(problem) if is_of_form(&problem) => refused(visit, &asked, &problem),
+        Err(problem) if is_of_form(&problem) => {
+            let list =
+                json!({ "href": back(visit, resource), "label": visit.words.resources(resource.name) });
+            visit.refused(act.label(visit.words, resource), &problem, &list)
+        }
         done => done,
     }
-}
-
-/// What was refused as a whole, with the way back to the list as it was.
-fn refused(visit: &Visit<'_>, asked: &Asked<'_>, problem: &Problem) -> Result<Response<AnswerBody>, Problem> {
-    let heading = asked.act.label(visit.words, asked.resource);
-    let link =
-        json!({ "href": back(visit, asked.resource), "label": visit.words.resources(asked.resource.name) });
-    let facts: Vec<&str> = problem.errors.as_slice().iter().map(|error| error.detail.as_str()).collect();
-    let content =
-        json!({ "heading": heading, "text": problem.detail, "facts": facts, "trace": "", "link": link });
-    visit.page(problem.status(), "message.html", heading, &content)
 }
 
 /// The operation that puts many users into a group.

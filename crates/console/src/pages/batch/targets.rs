@@ -89,12 +89,12 @@ pub fn written(wanted: &[Target]) -> String {
 
 /// The rows as they were when the form was shown, where it tells.
 pub fn seen(visit: &Visit<'_>, resource: &'static Resource) -> Option<Unchanged> {
-    let tokens: Vec<(String, String)> = lines(visit)
-        .filter_map(|(key, token)| {
-            Some((key.to_owned(), token.filter(|token| !token.is_empty())?.to_owned()))
-        })
-        .collect();
-    (!tokens.is_empty()).then_some(Unchanged { shape: resource.shape, tokens })
+    let line = |(key, token): (&str, Option<&str>)| {
+        Some((key.to_owned(), token.filter(|token| !token.is_empty())?.to_owned()))
+    };
+    // places are those of all rows: a form that tells some tokens alone tells none
+    let tokens = lines(visit).map(line).collect::<Option<Vec<_>>>()?;
+    Some(Unchanged { shape: resource.shape, tokens })
 }
 
 fn too_many(visit: &Visit<'_>, asked: &Asked<'_>) -> Problem {

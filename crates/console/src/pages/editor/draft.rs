@@ -82,17 +82,6 @@ impl Draft {
         Ok(made(format!("/views/global/{name}"), content))
     }
 
-    /// No view of its own.
-    pub const fn none() -> Self {
-        Self {
-            key: None,
-            location: String::new(),
-            content: String::new(),
-            hidden: Vec::new(),
-            is_typed: false,
-        }
-    }
-
     /// The view's name, the last part of its location.
     pub fn name(&self) -> Option<&str> {
         self.location.rsplit('/').next().filter(|name| !name.is_empty())

@@ -33,7 +33,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         "location": draft.location, "content": draft.content, "language": asked("language").unwrap_or("En"),
         "page": page, "sample": state,
     });
-    shown(visit, op, body, &draft).await
+    shown(visit, op, body, Some(&draft)).await
 }
 
 /// Shows what a preview comes to. Where it fails and the draft is what fails, its lines are told.
@@ -41,7 +41,7 @@ async fn shown(
     visit: &Visit<'_>,
     op: &'static Op,
     body: Value,
-    draft: &Draft,
+    draft: Option<&Draft>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let mut input = Input::of(op, Vec::new());
     input.body = Some(body);
@@ -75,7 +75,7 @@ pub async fn of_tenant(visit: &Visit<'_>, key: &str) -> Result<Response<AnswerBo
         "language": if visit.words.tag == "de" { "De" } else { "En" }, "brandName": typed("BrandName"),
         "brandLogo": typed("BrandLogo"), "brandColour": typed("BrandColour"), "pageLinks": typed("PageLinks"),
     });
-    shown(visit, op, body, &Draft::none()).await
+    shown(visit, op, body, None).await
 }
 
 /// What cannot be tried at all, such as a location that no page looks at.
@@ -89,22 +89,27 @@ fn refused(visit: &Visit<'_>, problem: &Problem) -> Result<Response<AnswerBody>,
 }
 
 /// The view that fails, with its place; where it is the draft, the lines around it.
-fn failed(visit: &Visit<'_>, draft: &Draft, failure: &Value) -> Result<Response<AnswerBody>, Problem> {
+fn failed(
+    visit: &Visit<'_>,
+    draft: Option<&Draft>,
+    failure: &Value,
+) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let (line, column) = (failure["line"].as_u64().unwrap_or(1), failure["column"].as_u64().unwrap_or(1));
-    let is_draft = draft.name() == failure["view"].as_str();
+    let draft = draft.filter(|draft| draft.name() == failure["view"].as_str());
     let place = words
         .page("editor_place")
         .replace("{line}", &line.to_string())
         .replace("{column}", &column.to_string());
     let wrong = usize::try_from(line).unwrap_or(1);
-    let numbered = draft.content.lines().enumerate().map(|(index, text)| (index + 1, text));
-    let near = numbered.filter(|(number, _)| is_draft && number.abs_diff(wrong) <= AROUND);
+    let lines = draft.map_or("", |draft| draft.content.as_str()).lines();
+    let numbered = lines.enumerate().map(|(index, text)| (index + 1, text));
+    let near = numbered.filter(|(number, _)| number.abs_diff(wrong) <= AROUND);
     let lines: Vec<Value> = near
         .map(|(number, text)| json!({ "number": number, "text": text, "is_wrong": number == wrong }))
         .collect();
     let text = format!("{}: {}", plain(&failure["view"]), plain(&failure["detail"]));
-    let place = json!({ "label": place, "line": line, "column": column, "is_draft": is_draft });
+    let place = json!({ "label": place, "line": line, "column": column, "is_draft": draft.is_some() });
     told(visit, &json!({ "text": text, "place": place, "lines": lines }))
 }
 

@@ -1,6 +1,7 @@
 //! Passwords: set, reset and changed by administrators, with the store's rules for them.
 
 use chancery_testkit::on_both_engines;
+use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::signing::{FIRST, Person, SECOND, counters, millis, now, option, set, set_all, wrong};
@@ -200,6 +201,22 @@ on_both_engines! {
         let kept = crate::signing::texts(&world, "SELECT hash FROM user_password").await;
         assert!(kept[0].starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", kept[0]);
         ada.change("password", FIRST).await.expect(200);
+    }
+
+    /// Whoever uses the right password while another request renews its hash is right, too.
+    async fn a_hash_that_is_renewed_refuses_nobody(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        // as in `an_old_hash_gives_way`
+        let old = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$8D7/ApckZcc0bRkriENTYsEoN+rMp6zPcdD21zMG55w";
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        world.set_option("TemporaryLockEnabled", "false").await;
+        for _ in 0..4 {
+            world.sql(vec![("UPDATE user_password SET hash = ?1", vec![old.into()])]).await;
+            let attempts = join_all((0..8).map(|_| ada.change("password", "short"))).await;
+            for attempt in attempts {
+                assert_eq!(wrong(attempt), ["/newPassword"], "the old password is right");
+            }
+        }
     }
 
     /// PasswordExpirationDays counts from each change; 0 is never.

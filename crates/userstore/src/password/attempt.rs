@@ -61,8 +61,8 @@ pub(super) struct Counted {
     pub throttled_until: Option<Timestamp>,
     /// The row number of the user.
     pub user: i64,
-    /// The stored hash that the password is verified against.
-    pub hash: Option<Secret>,
+    /// When the password was set that is verified; `None` where there is none.
+    pub changed_on: Option<Timestamp>,
 }
 
 /// What comes of counting an attempt.
@@ -101,8 +101,8 @@ pub(super) fn count(
         AttemptStart::Counted(state) => {
             found.user.set_lockout(state);
             let hashes = stored_hash::hashes(tx, found.was.rid, options)?;
-            let (user, hash) = (found.was.rid, hashes.secret().cloned());
-            let counted = Counted { attempt, throttled_until: state.throttled_until, user, hash };
+            let (user, changed_on) = (found.was.rid, hashes.changed_on);
+            let counted = Counted { attempt, throttled_until: state.throttled_until, user, changed_on };
             Ok(Counting::Counted(found.into(), counted, hashes))
         }
     }
@@ -218,7 +218,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     };
     let options = options(&call.context)?;
     // a password that was replaced in the meantime proves nothing
-    if !checked.right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
+    if !checked.right || !stored_hash::is_unchanged(tx, counted.user, counted.changed_on)? {
         let failed =
             lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
         record_failure(&call.context, tx, found, &failed)?;

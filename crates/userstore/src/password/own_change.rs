@@ -39,7 +39,7 @@ pub fn password_state(
 ) -> Result<Option<PasswordState>, Problem> {
     let Some(found) = user_of(context, tx, user)? else { return Ok(None) };
     let (options, is_expired) = (options(context)?, found.user.password_terms().is_expired(context.now));
-    let is_missing = stored_hash::is_current(tx, found.was.rid, None)?;
+    let is_missing = !stored_hash::is_set(tx, found.was.rid)?;
     let user = found.user;
     Ok(Some(PasswordState {
         is_missing,
@@ -134,7 +134,7 @@ pub fn change(
     }
     let Some(mut found) = user_of(context, tx, verified.user)? else { return Err(gone().into()) };
     let counted = verified.sign_in.as_ref().and_then(|sign_in| sign_in.counted.as_ref());
-    if counted.is_none() && !stored_hash::is_current(tx, verified.user, None)? {
+    if counted.is_none() && stored_hash::is_set(tx, verified.user)? {
         return Err(Problem::conflict("The user has a password since."));
     }
     let options = options(context)?;

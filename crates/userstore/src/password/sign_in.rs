@@ -98,7 +98,7 @@ pub fn decide(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> 
     let Some(found) = user_of(context, tx, counted.user)? else { return Ok(Decision::Refused) };
     let (options, user) = (options(context)?, found.user.id.0);
     // a password that was replaced in the meantime proves nothing
-    if !verified.is_right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
+    if !verified.is_right || !stored_hash::is_unchanged(tx, counted.user, counted.changed_on)? {
         let failed = lockout::fail(found.user.lockout(), &limits(&options), context.now, counted.attempt);
         record_failure(context, tx, found, &failed)?;
         return Ok(Decision::Wrong(user));

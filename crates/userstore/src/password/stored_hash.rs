@@ -14,19 +14,16 @@ use crate::user::{User, UserForUpdate, sign_out_user};
 #[derive(Clone)]
 pub struct Hashes {
     current: Option<Secret>,
+    /// When the current password was set. Hashing it anew does not change this.
+    pub changed_on: Option<Timestamp>,
     /// Those that must not be used again, the newest first.
     former: Vec<Secret>,
 }
 
 impl Hashes {
-    /// The current hash.
-    pub const fn secret(&self) -> Option<&Secret> {
-        self.current.as_ref()
-    }
-
     /// The current hash as text.
     pub fn current(&self) -> Option<&str> {
-        self.secret().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
+        self.current.as_ref().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
     }
 
     /// All hashes as texts.
@@ -38,7 +35,7 @@ impl Hashes {
 
 /// Reads a user's current hash and as many former ones as the option `PasswordHistoryCount` requires.
 pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, StoreError> {
-    let current = current(tx, user)?;
+    let (current, changed_on) = current(tx, user)?.unzip();
     let mut former = Vec::new();
     let count = usize::try_from(options.number("PasswordHistoryCount")).unwrap_or(0);
     if count > 0 {
@@ -52,12 +49,13 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, S
         // the current hash is the first of those that must not be used again
         former.truncate(count - usize::from(current.is_some()));
     }
-    Ok(Hashes { current, former })
+    Ok(Hashes { current, changed_on, former })
 }
 
-fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<Secret>, StoreError> {
-    let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
-    tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))
+/// The current hash, and when the password was set.
+fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<(Secret, Timestamp)>, StoreError> {
+    let text = "SELECT hash, changed_on FROM user_password WHERE user_rid = ?1";
+    tx.one(text, &[Value::Int(user)], |row| Ok((Secret::new(row.text(0)?), Timestamp(row.int(1)?))))
 }
 
 /// Whether the user with this row number has a password.
@@ -65,15 +63,13 @@ fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<Secret>, StoreError> {
 /// # Errors
 /// Those of the store.
 pub fn is_set(tx: &mut Tx<'_>, user: i64) -> Result<bool, StoreError> {
-    is_current(tx, user, None).map(|is_missing| !is_missing)
+    Ok(current(tx, user)?.is_some())
 }
 
-/// Whether this hash, or none, is still the user's current one.
-pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, StoreError> {
-    Ok(match (hash, current(tx, user)?) {
-        (Some(hash), Some(kept)) => hash.matches(kept.expose()),
-        (hash, kept) => hash.is_none() && kept.is_none(),
-    })
+/// Whether the user's password is still the one that was set then, or there still is none. A hash with new parameters
+/// is of the same password.
+pub fn is_unchanged(tx: &mut Tx<'_>, user: i64, changed_on: Option<Timestamp>) -> Result<bool, StoreError> {
+    Ok(current(tx, user)?.map(|(_, changed_on)| changed_on) == changed_on)
 }
 
 /// Stores a new hash. The one before, also one that was taken away, goes into the history, if the store has one, the
@@ -106,7 +102,8 @@ pub fn put(
     tx.queue(
         &StateTable::UserPassword.insert(
             "(user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on",
+         ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = \
+         CASE WHEN user_password.changed_on < excluded.changed_on THEN excluded.changed_on ELSE user_password.changed_on + 1 END",
         ),
         vec![rid.clone(), hash.into(), Value::Int(context.now.0)],
     )?;

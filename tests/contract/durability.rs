@@ -1,6 +1,6 @@
 //! What was answered is there: after a kill, and on every process.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
 use chancery_testkit::{Client, Database, Engine, Process, SECRET};
 use serde_json::json;
@@ -128,7 +128,8 @@ async fn a_stop_finishes_what_runs() {
         told.recv().await.unwrap();
     }
     assert!(tokio::task::spawn_blocking(move || server.stop()).await.unwrap());
-    let answered = tokio::time::timeout(Duration::from_secs(30), workers.join_all()).await.unwrap().concat();
+    let answered =
+        tokio::time::timeout(chancery_testkit::PATIENCE, workers.join_all()).await.unwrap().concat();
     let again = Process::start(&database, &[]).await;
     let stored = login_names(&again.admin).await;
     assert!(answered.iter().all(|name| stored.contains(name)));

@@ -7,9 +7,7 @@ mod log;
 mod proof_limits;
 mod stop;
 
-use std::time::Duration;
-
-use chancery_testkit::on_both_engines;
+use chancery_testkit::{PATIENCE, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::{
@@ -23,7 +21,7 @@ use crate::pointers;
 const JSON: (&str, &str) = ("content-type", "application/json");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 /// Nothing that is waited for takes longer.
-const BOUND: Duration = Duration::from_mins(1);
+const BOUND: std::time::Duration = PATIENCE;
 
 /// A connection of its own.
 async fn connect(base: &str) -> TcpStream {

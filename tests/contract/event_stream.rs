@@ -1,6 +1,6 @@
 //! Streams of events: the feed as server-sent events, which go on as long as their reader may read.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use chancery_record::Timestamp;
 use chancery_resource::EventCursor;
@@ -103,12 +103,12 @@ on_both_engines! {
         let tail = app.tails.follow(begin.trail).unwrap();
         let read = async |cursor| tail.behind(app, &world.app.store, (cursor, NOW)).await;
         world.user("ben").await;
-        app.tails.wait(begin.trail, begin.position, Duration::from_secs(30)).await;
+        app.tails.wait(begin.trail, begin.position, chancery_testkit::PATIENCE).await;
         let (first, second) = tokio::join!(read(begin), read(begin));
         let (first, second) = (first.unwrap(), second.unwrap());
         assert!(first.len() == 1 && Arc::ptr_eq(&first[0], &second[0]));
         world.user("eve").await;
-        app.tails.wait(begin.trail, begin.position + 1, Duration::from_secs(30)).await;
+        app.tails.wait(begin.trail, begin.position + 1, chancery_testkit::PATIENCE).await;
         let third = read(begin).await.unwrap();
         assert!(Arc::ptr_eq(&first[0], &third[0]), "it is not read again");
         let before = EventCursor { position: 0, event: 0, ..begin };

@@ -6,7 +6,7 @@ mod readers;
 mod restored;
 mod writers;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use chancery_testkit::{Client, Database, Engine, Process, Received, Receiver, SECRET};
 use serde_json::{Value as Json, json};
@@ -228,7 +228,7 @@ async fn check(engine: Engine, processes: usize) {
 fn run(engine: Engine, processes: usize) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(110), check(engine, processes)).await.unwrap();
+        tokio::time::timeout(chancery_testkit::PATIENCE, check(engine, processes)).await.unwrap();
     });
 }
 

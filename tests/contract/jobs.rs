@@ -136,7 +136,7 @@ fn one_process_at_a_time_holds_a_lease() {
             let never = i64::MAX / 2;
             world.sql(vec![(taken, vec![Value::Id(uuid::Uuid::from_u128(7)), Value::Int(never)])]).await;
             one.renew_once(&["test"]).await.unwrap();
-            tokio::time::timeout(Duration::from_secs(10), one.lost("test")).await.unwrap();
+            tokio::time::timeout(chancery_testkit::PATIENCE, one.lost("test")).await.unwrap();
             assert!(!one.holds("test"));
             world.sql(vec![("UPDATE job_lease SET until = 0 WHERE name = 'test'", Vec::new())]).await;
             one.renew_once(&["test"]).await.unwrap();

@@ -127,7 +127,7 @@ on_both_engines! {
             let found = texts(&world, "SELECT last_error FROM mail_message WHERE last_error IS NOT NULL").await;
             found.into_iter().next()
         };
-        let end = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+        let end = tokio::time::Instant::now() + chancery_testkit::PATIENCE;
         let why = loop {
             if let Some(why) = why().await {
                 break why;

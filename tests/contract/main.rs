@@ -35,6 +35,7 @@ mod failing_database;
 mod failing_disk;
 mod feed;
 mod figures;
+mod fuzzed;
 mod group;
 mod history;
 mod identity_replacement;
@@ -97,13 +98,13 @@ fn pointers(problem: &Value) -> Vec<&str> {
     each(&problem["errors"], "pointer")
 }
 
-/// Waits until something holds, for half a minute at the most.
+/// Waits until something holds.
 async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await;
+    let waited = tokio::time::timeout(chancery_testkit::PATIENCE, waiting).await;
     assert!(waited.is_ok(), "waited in vain until {what}");
 }

@@ -192,13 +192,12 @@ async fn an_administrator_who_was_shut_out_is_let_in_again() {
 /// A name is no right: what is only called root gets none, and what has another name is not looked for.
 #[tokio::test]
 async fn a_root_that_is_gone_is_made_again_when_it_is_asked_for() {
-    is_recovered(Engine::Sqlite, &["DELETE FROM client_app_role"], false).await;
-    is_recovered(
-        Engine::Sqlite,
-        &["UPDATE client_app SET name = 'other', name_key = 'other' WHERE name = 'root'"],
-        true,
-    )
-    .await;
+    const RENAMED: [&str; 1] =
+        ["UPDATE client_app SET name = 'other', name_key = 'other' WHERE name = 'root'"];
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        is_recovered(engine, &["DELETE FROM client_app_role"], false).await;
+        is_recovered(engine, &RENAMED, true).await;
+    }
 }
 
 #[tokio::test]

@@ -275,7 +275,7 @@ on_both_engines! {
             Ok(Bomb)
         }));
         assert!(tokio::time::timeout(Duration::from_millis(100), running).await.is_err());
-        let refused = tokio::time::timeout(Duration::from_secs(10), async {
+        let refused = tokio::time::timeout(chancery_testkit::PATIENCE, async {
             loop {
                 let outcome = write(&store, |tx| insert(tx, "a")).await;
                 if matches!(outcome, Err(Error::Unavailable(_))) {

@@ -42,7 +42,7 @@ fn dependencies_point_downward() {
         ("image", &["picture"]),
         ("chancery-application", &["userstore", "management", "provisioning", "signin"]),
         ("chancery-ledger", &["resource", "userstore", "management", "server"]),
-        ("chancery-credential", &["userstore", "signin", "server"]),
+        ("chancery-credential", &["resource", "userstore", "signin", "server", "testkit"]),
         // itself, for its own tests
         ("chancery-mail", &["mail", "userstore", "server", "testkit"]),
         ("chancery-passkey", &["userstore"]),

@@ -62,6 +62,28 @@ impl Parameters {
         Ok(parameters)
     }
 
+    /// The least that argon2id can do, which [`Parameters::new`] refuses: for servers of tests, whose passwords
+    /// guard nothing.
+    #[cfg(feature = "test-cost")]
+    pub const fn for_tests() -> Self {
+        Self { memory_kib: 8, iterations: 1, parallelism: 1 }
+    }
+
+    /// The memory of one hash in KiB.
+    pub const fn memory_kib(&self) -> u32 {
+        self.memory_kib
+    }
+
+    /// The number of passes over the memory.
+    pub const fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    /// The number of lanes.
+    pub const fn parallelism(&self) -> u32 {
+        self.parallelism
+    }
+
     fn are_bounded(&self) -> bool {
         self.memory_kib <= MOST_MEMORY_KIB
             && self.iterations <= MOST_ITERATIONS

@@ -77,25 +77,3 @@ fn patch(of: &'static ResourceType, home: Home, body: &Json) {
         assert!(!refusal.detail.is_empty(), "a patch is refused without words");
     }
 }
-
-#[cfg(test)]
-mod tests {
-    /// One of each: a fuzzer goes on from here.
-    #[test]
-    fn holds_of_some_bytes() {
-        let some: [&[u8]; 7] = [
-            b"",
-            b"\xff\x00",
-            b"userName eq \"ada\" and (title pr or not (emails[type eq \"work\"]))",
-            br#"{"loginName": "ada", "isUserActive": "yes", "userProfiles": [{}]}"#,
-            br#"{"Operations": [{"op": "add", "path": "emails[type eq \"work\"].value", "value": "a@example.com"}]}"#,
-            b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n",
-            b"\x30\x82\x01\x0a\x02\x82\x01\x01",
-        ];
-        for bytes in some {
-            for holds in [super::filter, super::body, super::certificate, super::scim] {
-                holds(bytes);
-            }
-        }
-    }
-}

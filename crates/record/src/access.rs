@@ -101,7 +101,7 @@ impl Access {
         Self { default, ..self }
     }
 
-    /// The same access, found and ordered without regard to case (see [`crate::fold`]).
+    /// The same access, found and ordered without regard to case (see [`crate::fold()`]).
     #[must_use]
     pub const fn folded(self) -> Self {
         Self { folded: true, ..self }

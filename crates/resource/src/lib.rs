@@ -32,7 +32,7 @@ pub use call::work::{Piece, Purpose, Task, Work};
 pub use call::{
     Call,
     answer::Answer,
-    app_context::{AppContext, Hashing, Proofs},
+    app_context::{AppContext, Proofs},
     context::{Context, Provisioner},
     digest::{digest, etag},
     random::random,

@@ -3,7 +3,7 @@
 //! Nothing here knows a clock, a table or HTTP. One table of attributes ([`USER`], [`GROUP`]) says for each
 //! [`Home`] where an attribute is kept. From it follow the documents (`/Schemas`, `/ResourceTypes`), how
 //! bodies are read ([`read_resource`]), which fields they write ([`fields_of`]), how fields are shown
-//! ([`show`]), and what names mean in filters, orders and `attributes`.
+//! ([`show()`]), and what names mean in filters, orders and `attributes`.
 //!
 //! # PATCH
 //!

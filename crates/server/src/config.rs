@@ -7,7 +7,7 @@ use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Durati
 use chancery_credential::hash::Parameters;
 use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
-use chancery_resource::{Hashing, Proofs};
+use chancery_resource::Proofs;
 use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
 use chancery_web::{ACR, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
@@ -68,7 +68,7 @@ pub struct Config {
     /// The metadata signer's root certificate and name, where they are not FIDO's.
     pub mds_root: Option<(PathBuf, String)>,
     /// The cost of hashing a password.
-    pub hashing: Hashing,
+    pub hashing: Parameters,
     /// Which identities must be proven before an identity replacement is executed.
     pub proofs: Proofs,
     /// The log's filter.
@@ -210,12 +210,13 @@ impl Config {
             (None, None) => None,
             _ => return Err(ConfigError("mds_root and mds_name go together: give both or none".into())),
         };
-        let hashing = Hashing {
-            memory_kib: options.password_memory.unwrap_or(19_456),
-            iterations: options.password_iterations.unwrap_or(2),
-            parallelism: options.password_parallelism.unwrap_or(1),
-        };
-        Parameters::new(hashing.memory_kib, hashing.iterations, hashing.parallelism).map_err(|wrong| {
+        let default = Parameters::default();
+        let hashing = Parameters::new(
+            options.password_memory.unwrap_or(default.memory_kib()),
+            options.password_iterations.unwrap_or(default.iterations()),
+            options.password_parallelism.unwrap_or(default.parallelism()),
+        )
+        .map_err(|wrong| {
             ConfigError(format!("password_memory, password_iterations and password_parallelism: {wrong}"))
         })?;
         let proofs = match options.identity_replacement_proofs {

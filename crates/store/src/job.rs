@@ -155,6 +155,7 @@ pub fn attempt(
     tx: &mut Tx<'_>,
     run: &mut dyn FnMut(&mut Tx<'_>) -> bool,
 ) -> Result<bool, Error> {
+    tx.operation = name;
     if let Some(epoch) = epoch {
         tx.expect_epoch(epoch)?;
     }

@@ -14,6 +14,8 @@ mod migrate;
 mod postgres;
 mod queue;
 pub mod raw;
+#[cfg(feature = "record-statements")]
+mod recorder;
 mod row;
 mod sqlite;
 mod state;
@@ -38,6 +40,12 @@ pub use tx::{EPOCH, Tx};
 
 use job::{Job, Ticket};
 use queue::{Kind, Queue};
+#[cfg(feature = "record-statements")]
+use recorder::record as record_statement;
+
+/// Records nothing: see the feature `record-statements`.
+#[cfg(not(feature = "record-statements"))]
+const fn record_statement(_engine: &'static str, _operation: &'static str, _sql: &str) {}
 
 /// Where the data is.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,12 +2,14 @@
 
 use chancery_record::Value;
 
-use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
+use crate::{Error, Row, Write, postgres::Session, record_statement, sqlite::Connection};
 
 /// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation
 /// does with it, and decides whether the operation runs again.
 pub struct Tx<'c> {
     engine: Engine<'c>,
+    /// The name of the operation that runs.
+    pub(crate) operation: &'static str,
     failure: Option<Error>,
     is_dry_run: bool,
     proof: Option<CommitProof>,
@@ -36,7 +38,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, failure: None, is_dry_run: false, proof: None, commit_outcome: None }
+        Self { engine, operation: "", failure: None, is_dry_run: false, proof: None, commit_outcome: None }
     }
 
     /// Reads rows; `each` gets every row as it arrives.
@@ -60,6 +62,9 @@ impl<'c> Tx<'c> {
             return Err(Error::Internal(format!("what is to be read would write: {sql}")));
         }
         self.check_open()?;
+        for (sql, _) in statements {
+            self.record(sql);
+        }
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
                 statements.iter().enumerate().try_for_each(|(index, (sql, parameters))| {
@@ -101,6 +106,7 @@ impl<'c> Tx<'c> {
 
     pub(crate) fn execute_text(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
         self.check_open()?;
+        self.record(sql);
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
@@ -132,6 +138,7 @@ impl<'c> Tx<'c> {
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_open()?;
+        self.record(sql);
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.returning(sql, parameters, each),
             Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
@@ -147,6 +154,7 @@ impl<'c> Tx<'c> {
 
     pub(crate) fn queue_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         self.check_open()?;
+        self.record(sql);
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
             Engine::Postgres(session) => session.queue(sql, parameters),
@@ -162,6 +170,7 @@ impl<'c> Tx<'c> {
 
     pub(crate) fn queue_one_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         self.check_open()?;
+        self.record(sql);
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
                 Ok(1) => Ok(()),
@@ -279,6 +288,12 @@ impl<'c> Tx<'c> {
 
     pub(crate) const fn is_dry_run(&self) -> bool {
         self.is_dry_run
+    }
+
+    /// Records the text of a statement in builds for tests.
+    fn record(&self, sql: &str) {
+        let engine = if self.answers_at_once() { "sqlite" } else { "postgres" };
+        record_statement(engine, self.operation, sql);
     }
 
     /// Fails when the transaction has failed or is over: outside one, each statement would commit by itself.

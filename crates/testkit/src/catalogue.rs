@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use chancery::services;
@@ -39,18 +39,48 @@ pub fn operations() -> impl Iterator<Item = (String, String, &'static Op)> {
     of_services.chain(of_directories)
 }
 
-/// The operation behind a request, and what rows call it.
-fn operation_of(method: &Method, path: &str) -> Option<(String, &'static Op)> {
-    let asked: Vec<&str> = path.split('?').next().unwrap_or_default().split('/').collect();
-    let fits = |template: &str| {
-        let parts: Vec<&str> = template.split('/').collect();
-        parts.len() == asked.len()
-            && parts.iter().zip(&asked).all(|(part, given)| part.starts_with('{') || part == given)
+/// The operations by the segments of their paths, made once for a process.
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let route = |(name, path, op): (String, String, &'static Op)| Route {
+        name,
+        segments: path.split('/').map(str::to_owned).collect(),
+        op,
     };
-    let named = |template: &str| template.matches('{').count();
-    let found =
-        operations().filter(|(_, template, op)| op.method.name() == method.as_str() && fits(template));
-    found.min_by_key(|(_, template, _)| named(template)).map(|(name, _, op)| (name, op))
+    operations().map(route).collect()
+});
+
+/// An operation with what rows of `spec/events.tsv` call it, and its path.
+struct Route {
+    name: String,
+    segments: Vec<String>,
+    op: &'static Op,
+}
+
+impl Route {
+    fn matches(&self, method: &Method, path: &[&str]) -> bool {
+        let fits = |(segment, given): (&String, &&str)| segment.starts_with('{') || segment == given;
+        self.op.method.name() == method.as_str()
+            && self.segments.len() == path.len()
+            && self.segments.iter().zip(path).all(fits)
+    }
+
+    fn parameters(&self) -> usize {
+        self.segments.iter().filter(|segment| segment.starts_with('{')).count()
+    }
+}
+
+/// The operation behind a request: of those that match, the one with the fewest parameters in its path.
+fn operation_of(method: &Method, path: &str) -> Option<&'static Route> {
+    let path: Vec<&str> = path.split('?').next().unwrap_or_default().split('/').collect();
+    ROUTES.iter().filter(|route| route.matches(method, &path)).min_by_key(|route| route.parameters())
+}
+
+/// The schema of the members of an event of this type, made once for a process.
+fn data_schema(kind: &str) -> Arc<Value> {
+    static SCHEMAS: LazyLock<Mutex<HashMap<String, Arc<Value>>>> = LazyLock::new(Mutex::default);
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || Arc::new(event_schema(kind, "").unwrap_or_default()["properties"]["data"].take());
+    Arc::clone(schemas.entry(kind.to_owned()).or_insert_with(make))
 }
 
 /// What a trace left: types, each with whether it is audited.
@@ -58,8 +88,7 @@ type Left = HashMap<String, BTreeSet<(String, bool)>>;
 
 /// Asserts that the members of an event are those that its schema has. What it belongs to is added when it is read.
 fn check_members(kind: &str, data: &Value) {
-    let schema = event_schema(kind, "").unwrap_or_default();
-    let schema = &schema["properties"]["data"];
+    let schema = data_schema(kind);
     let has = |name: &str| !data[name].is_null() || name == "actor" || name == "scope";
     let missing =
         schema["required"].as_array().into_iter().flatten().filter(|name| !name.as_str().is_some_and(has));
@@ -111,10 +140,10 @@ pub async fn check(app: &App, calls: &Calls) {
     let Some(left) = left(app).await else { return };
     let rows = event_rows();
     for call in calls {
-        let Some((name, op)) = operation_of(&call.method, &call.path) else { continue };
+        let Some(Route { name, op, .. }) = operation_of(&call.method, &call.path) else { continue };
         let kinds = left.get(&call.trace).cloned().unwrap_or_default();
         let is_named =
-            |row: &EventRow| row.operations.iter().any(|known| known.trim_end_matches('?') == name);
+            |row: &EventRow| row.operations.iter().any(|known| known.trim_end_matches('?') == name.as_str());
         for (kind, is_audited) in &kinds {
             let row = rows.iter().find(|row| row.kind == kind && is_named(row));
             assert!(row.is_some(), "{name} left {kind}, which spec/events.tsv does not say");

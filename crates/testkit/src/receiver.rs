@@ -1,11 +1,8 @@
 //! A receiver of webhooks on this machine: it keeps what it got, and answers as a test says.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use tokio::{
@@ -104,7 +101,7 @@ impl Receiver {
     /// Waits until it got so much that this holds.
     pub async fn until(&mut self, holds: impl Fn(&[Received]) -> bool) -> Vec<Received> {
         let wait = self.got.wait_for(|got| holds(got));
-        let is_there = matches!(tokio::time::timeout(Duration::from_secs(30), wait).await, Ok(Ok(_)));
+        let is_there = matches!(tokio::time::timeout(crate::PATIENCE, wait).await, Ok(Ok(_)));
         let got = self.got();
         assert!(is_there, "the receiver got {:?} alone", got.iter().map(Received::kind).collect::<Vec<_>>());
         got

@@ -3,6 +3,7 @@
 use std::{path::Path, pin::Pin, sync::Arc};
 
 use chancery::{Arguments, Config, Server};
+use chancery_credential::hash::Parameters;
 use chancery_store::{Error, Mode, raw};
 use chancery_web::App;
 use serde_json::{Value, json};
@@ -91,7 +92,9 @@ pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
         "off",
     ];
     let arguments = <Arguments as clap::Parser>::parse_from(words.into_iter().map(str::to_owned).chain(more));
-    Config::read(&arguments).expect("the configuration is good")
+    let mut config = Config::read(&arguments).expect("the configuration is good");
+    config.hashing = Parameters::for_tests();
+    config
 }
 
 async fn log_in(anonymous: &Client, client: &str, secret: &str) -> Client {

@@ -104,7 +104,7 @@ async fn a_server_seals_in_the_background() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), sealed).await.unwrap();
+    tokio::time::timeout(chancery_testkit::PATIENCE, sealed).await.unwrap();
     let metrics = server.admin.get("/metrics").await.is(200);
     let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
     assert!(

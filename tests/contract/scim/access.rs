@@ -114,6 +114,14 @@ on_both_engines! {
         let wrong = json!({ "name": "x", "networks": ["everywhere"], "rights": ["Everything"] });
         let problem = world.admin.post(&world.path("/ScimToken"), wrong).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/networks", "/rights"]);
+        let token = |network| json!({ "name": network, "networks": [network] });
+        for good in ["192.0.2.0/24", "192.0.2.1", "0.0.0.0/0", "2001:db8::/32", "::1/128"] {
+            world.admin.post(&world.path("/ScimToken"), token(good)).await.expect(201);
+        }
+        for wrong in ["192.0.2.0/33", "192.0.2", "example.com", "::/129", "192.0.2.0/", "192.0.2.0/-1"] {
+            let problem = world.admin.post(&world.path("/ScimToken"), token(wrong)).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/networks"], "{wrong}");
+        }
     }
 
     /// Two directories of one store see and harm nothing of each other's.

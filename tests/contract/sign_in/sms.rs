@@ -87,8 +87,17 @@ async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
 
 /// A gateway gets two more tries; a code that it does not take is not good, and another one can be asked for.
 #[tokio::test]
-async fn a_code_comes_by_sms() {
-    let database = Database::create(Engine::Sqlite);
+async fn a_code_comes_by_sms_on_sqlite() {
+    a_code_comes_by_sms(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_code_comes_by_sms_on_postgres() {
+    a_code_comes_by_sms(Engine::Postgres).await;
+}
+
+async fn a_code_comes_by_sms(engine: Engine) {
+    let database = Database::create(engine);
     let certificate = database.folder().join("gateway.pem");
     let (address, mut sent) = gateway(&certificate, vec![500, 503, 500, 500, 204]).await;
     let settings =

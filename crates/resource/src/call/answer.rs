@@ -6,7 +6,7 @@ use chancery_record::Value;
 
 use crate::{Piece, Problem, Work};
 
-/// What an operation answers. The body is in [`Call::out`].
+/// What an operation answers. The body is in [`Call::answer`](crate::Call::answer).
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
@@ -58,7 +58,7 @@ impl Answer {
     }
 
     /// No answer yet: a piece is done, and the next one continues from `state`, which becomes the only result
-    /// of [`Call::result`]. `done` of `total` items are done.
+    /// of [`Call::steps`](crate::Call::steps). `done` of `total` items are done.
     pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
         Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
     }

@@ -2,20 +2,11 @@
 
 use std::sync::atomic::AtomicU32;
 
+use chancery_credential::hash::Parameters;
+
 use crate::{
     AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails,
 };
-
-/// The cost parameters of argon2id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hashing {
-    /// Memory in KiB.
-    pub memory_kib: u32,
-    /// The number of passes over the memory.
-    pub iterations: u32,
-    /// The degree of parallelism.
-    pub parallelism: u32,
-}
 
 /// Which identities must be proven before one replaces another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,8 +51,8 @@ impl Proofs {
 pub struct AppContext {
     /// The master key.
     pub master: MasterKey,
-    /// What hashing a password costs.
-    pub hashing: Hashing,
+    /// The cost of hashing a new password.
+    pub hashing: Parameters,
     /// All operations, by service.
     pub services: &'static [&'static Service],
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.

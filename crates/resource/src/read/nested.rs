@@ -209,7 +209,7 @@ fn write_set(
     Ok(())
 }
 
-/// Reads one relation of these rows, at most `sql::LIST` of them: for each the JSON that [`write`] would
+/// Reads one relation of these rows, at most `sql::LIST` of them: for each the JSON that [`write()`] would
 /// write.
 pub fn sets(
     tx: &mut Tx<'_>,

@@ -1,5 +1,5 @@
 //! The only module that writes a resource's row, together with its audit entry and its event. Slices write
-//! through [`insert`], [`update`] and their like in [`words`](super::words).
+//! through [`insert`], [`update`] and their like in [`write`](super).
 
 use std::collections::BTreeMap;
 

@@ -55,9 +55,9 @@ impl Config {
         }
         table.insert("identity_replacement_proofs".into(), text(self.proofs.name()));
         for (name, value) in [
-            ("password_memory", self.hashing.memory_kib),
-            ("password_iterations", self.hashing.iterations),
-            ("password_parallelism", self.hashing.parallelism),
+            ("password_memory", self.hashing.memory_kib()),
+            ("password_iterations", self.hashing.iterations()),
+            ("password_parallelism", self.hashing.parallelism()),
         ] {
             table.insert(name.into(), toml::Value::Integer(value.into()));
         }

@@ -104,17 +104,3 @@ pub fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         );
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::judge;
-
-    #[test]
-    fn circles_and_depth() {
-        assert!(judge(&vec![(1, 0), (2, 1)], &vec![(3, 0)], &[3]).is_ok());
-        assert!(judge(&vec![(1, 0), (2, 1)], &vec![(2, 0)], &[2]).is_err());
-        assert!(judge(&vec![(1, 0)], &vec![(1, 0)], &[1]).is_err());
-        assert!(judge(&vec![(1, 60)], &vec![(3, 39)], &[3]).is_ok());
-        assert!(judge(&vec![(1, 60)], &vec![(3, 40)], &[3]).is_err());
-    }
-}

@@ -123,8 +123,7 @@ pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), StoreErro
 
 /// The parameters for hashing new passwords.
 pub fn parameters(context: &Context) -> Parameters {
-    let wanted = context.app.hashing;
-    Parameters::new(wanted.memory_kib, wanted.iterations, wanted.parallelism).unwrap_or_default()
+    context.app.hashing
 }
 
 /// The password policy of a store's options.

@@ -11,6 +11,8 @@ import urllib.parse
 import urllib.request
 
 binary, faketime, work, database = sys.argv[1:]
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 SECRET = "a-secret-for-clocks"
 USERS = "/api/userstore/v2/default/administration/User"
 is_embedded = database.startswith("sqlite:")
@@ -29,7 +31,7 @@ def ask(method, path, body=None, token=None, kind="application/json"):
     data = body.encode() if body is not None else None
     request = urllib.request.Request(base + path, data=data, headers=headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         return refusal.code, refusal.read()
@@ -54,7 +56,7 @@ def readiness():
 
 
 def until_ready_is(wanted):
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + PATIENCE
     while readiness() != wanted and time.monotonic() < limit:
         time.sleep(0.1)
     check("ready", readiness(), wanted)

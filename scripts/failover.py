@@ -15,6 +15,8 @@ import urllib.request
 
 case, binary, programs, work, port_a, port_b = sys.argv[1:]
 WORKERS = 8
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 SECRET = "a-secret-for-failover"
 # what docs/operating.md promises, in seconds: until the server is not ready, from the promotion to the
 # first answer, and without any answer
@@ -86,7 +88,7 @@ class Between:
             target.close()
 
 
-def ask(method, path, body=None, token=None, form=False, timeout=60):
+def ask(method, path, body=None, token=None, form=False, timeout=PATIENCE):
     headers = {"content-type": "application/x-www-form-urlencoded" if form else "application/json"}
     if token:
         headers["authorization"] = f"Bearer {token}"
@@ -111,7 +113,7 @@ class Reader(threading.Thread):
 
     def behind_all(self):
         """The cursor behind all that was answered."""
-        limit = time.monotonic() + 40
+        limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
             status, body = ask("GET", f"{feed}?after=now", token=token)
             if status == 200:
@@ -215,7 +217,7 @@ try:
     for thread in threads:
         thread.start()
 
-    def until(what, holds, bound=40):
+    def until(what, holds, bound=PATIENCE):
         limit = time.monotonic() + bound
         while not holds():
             if time.monotonic() > limit or wrong:

@@ -5,14 +5,89 @@ as_postgres() {
     if [ "$(id -u)" -eq 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }
 
-# Installs a Debian package when a command is missing.
-need() { # command package
-    command -v "$1" >/dev/null && return
-    echo "installing $2 for $1"
+# Tools and compiled dependencies of all checkouts of a user. Each is made anew where it is missing.
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/chancery"
+
+# Seconds after which a check gives up waiting for what must happen: long enough for a machine that does other work.
+export CHANCERY_PATIENCE="${CHANCERY_PATIENCE:-180}"
+
+# How long one installation may take, in seconds: with a registry that hangs it is a failure, not a wait.
+installation_limit=600
+
+# Installs Debian packages, once for the first that is missing.
+install_packages() { # package...
+    echo "installing $*"
     local sudo=""
     [ "$(id -u)" -eq 0 ] || sudo=sudo
-    $sudo apt-get update -qq
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2"
+    # another check may be installing, too
+    local wait=(-o "DPkg::Lock::Timeout=$installation_limit")
+    $sudo timeout "$installation_limit" apt-get update -qq
+    $sudo env DEBIAN_FRONTEND=noninteractive timeout "$installation_limit" \
+        apt-get "${wait[@]}" install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# Installs a Debian package when a command is missing.
+need() { # command package
+    command -v "$1" >/dev/null || install_packages "$2"
+}
+
+need_python() {
+    need python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+}
+
+# Sets `tools` to a folder with the packages that the given folders pin: of npm by package-lock.json, of PyPI by
+# requirements.txt. They are installed once for each set of versions; a set that nobody used for two weeks is removed.
+use_tools() { # name folder-with-pins...
+    local name="$1" folder pins=()
+    shift
+    for folder in "$@"; do
+        for pin in "$folder/package-lock.json" "$folder/requirements.txt"; do
+            if [ -e "$pin" ]; then pins+=("$pin"); fi
+        done
+    done
+    tools="$cache/tools/$name-$(cat "${pins[@]}" | sha256sum | cut -c 1-16)"
+    mkdir -p "$tools"
+    {
+        flock 9
+        if [ ! -e "$tools/complete" ]; then
+            find "$cache/tools" -mindepth 1 -maxdepth 1 -name "$name-*" -mtime +14 -exec rm -rf {} +
+            for pin in "${pins[@]}"; do install_pinned "$pin" || return; done
+        fi
+        touch "$tools" "$tools/complete"
+    } 9>"$tools/lock"
+}
+
+install_pinned() { # file
+    echo "installing what $1 names"
+    case "$1" in
+        */package-lock.json)
+            need node nodejs &&
+                need npm npm &&
+                cp "${1%-lock.json}.json" "$1" "$tools" &&
+                timeout "$installation_limit" \
+                    npm ci --loglevel error --no-audit --no-fund --ignore-scripts --prefix "$tools"
+            ;;
+        */requirements.txt)
+            need_python &&
+                python3 -m venv "$tools/python" &&
+                timeout "$installation_limit" \
+                    "$tools/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$1"
+            ;;
+    esac
+}
+
+# Puts the programs for cargo that tests/cargo pins on the path: as wheels of PyPI, or compiled where it has none for
+# this machine.
+use_cargo_tools() {
+    if ! use_tools cargo tests/cargo; then
+        echo "compiling what tests/cargo names"
+        sed -n 's/^astral-dev-toolchain-\(.*\)==\(.*\)/\1@\2/p' tests/cargo/requirements.txt |
+            xargs cargo install --quiet --locked --debug --root "$tools/python" --target-dir "$tools/build"
+        rm -rf "$tools/build"
+        touch "$tools/complete"
+    fi
+    export PATH="$tools/python/bin:$PATH"
 }
 
 # Where the server's own programs are: Debian keeps them out of the path.
@@ -58,37 +133,17 @@ create_test_database() { # name
     psql -q -d "$CHANCERY_TEST_POSTGRES/postgres" -c "CREATE DATABASE $1 TEMPLATE template0"
 }
 
-# What drives a browser is installed here, by the versions that tests/browser names.
-browser_tools="$PWD/target/browser-tools"
-
-# Installs a browser and what drives it. CHROMIUM names a browser that is there already.
-install_browser_tools() {
-    need node nodejs
-    need npm npm
-    need python3 python3
-    python3 -c 'import ensurepip' 2>/dev/null || need ensurepip python3-venv
+# Installs a browser and what drives it, in `browser_tools`. CHROMIUM names a browser that is there already.
+use_browser_tools() {
     if [ -z "${CHROMIUM:-}" ]; then need chromium chromium; fi
-    local stamp pins="$PWD/tests/browser"
-    stamp="$(cat "$pins/package-lock.json" "$pins/requirements.txt" | sha256sum)"
-    if [ "$(cat "$browser_tools/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
-    echo "installing what drives a browser, and what reads its pages"
-    rm -rf "$browser_tools"
-    mkdir -p "$browser_tools"
-    cp "$pins/package.json" "$pins/package-lock.json" "$browser_tools"
-    npm ci --loglevel error --no-audit --no-fund --ignore-scripts --prefix "$browser_tools"
-    python3 -m venv "$browser_tools/python"
-    "$browser_tools/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$pins/requirements.txt"
-    echo "$stamp" >"$browser_tools/stamp"
+    use_tools browser tests/browser
+    browser_tools="$tools"
 }
 
-# Installs what checks HTML, by the version that tests/pages names.
-page_tools="$PWD/target/page-tools"
-install_page_tools() {
-    if cmp -s tests/pages/package-lock.json "$page_tools/stamp"; then return; fi
-    mkdir -p "$page_tools"
-    cp tests/pages/package.json tests/pages/package-lock.json "$page_tools"
-    npm ci --loglevel error --no-audit --no-fund --ignore-scripts --prefix "$page_tools"
-    cp tests/pages/package-lock.json "$page_tools/stamp"
+# Installs what checks HTML, in `page_tools`.
+use_page_tools() {
+    use_tools pages tests/pages
+    page_tools="$tools"
 }
 
 # Checks the HTML of the pages of a folder, by all recommended rules or those of a file.
@@ -147,7 +202,7 @@ start_server() {
     fi
     CHANCERY_LISTEN="127.0.0.1:$port" CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
     server=$!
-    for _ in $(seq 100); do
+    for _ in $(seq $((CHANCERY_PATIENCE * 10))); do
         base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"
         if [ -n "$base" ] || ! kill -0 "$server" 2>/dev/null; then break; fi
         sleep 0.1
@@ -172,4 +227,76 @@ server_log_is_clean() {
         echo "FAILED  the server's log has the lines above"
         return 1
     fi
+}
+
+# Builds programs, tests and examples: one set of features for all. The benchmark is left out: clippy checks it.
+build() { cargo build --workspace --exclude chancery-bench --all-targets --locked; }
+
+# Runs tests by cargo-nextest, each in a process of its own: all, or those that its arguments select.
+run_tests() {
+    local -x TMPDIR
+    TMPDIR="$(folder_for_tests)"
+    # tests wait as well as work: half as many again as there are processors
+    local -x NEXTEST_TEST_THREADS=$((($(nproc) * 3 + 1) / 2))
+    cargo nextest run --workspace --exclude chancery-bench --locked "$@"
+}
+
+# The same, and records the statements of each test for scripts/postgres-tests.
+run_recorded_tests() {
+    local -x CHANCERY_STATEMENTS="$PWD/target/statements"
+    rm -rf "$CHANCERY_STATEMENTS"
+    run_tests "$@"
+}
+
+# What the compiled dependencies depend on: their versions, the toolchain, the profiles and the flags.
+dependency_key() {
+    {
+        cat Cargo.lock .cargo/config.toml
+        sed -n '/^\[profile/,$p' Cargo.toml
+        rustc --version --verbose
+        env | grep -E '^(RUSTFLAGS|CARGO_ENCODED_RUSTFLAGS|CARGO_PROFILE_|CARGO_BUILD_|CC=|CFLAGS=|AR=)' | sort || true
+    } | sha256sum | cut -c 1-16
+}
+
+# The most that compiled dependencies may take, in KiB, and how many sets of them are stored.
+most_dependencies=$((5 << 20))
+most_sets=2
+
+# Puts the compiled dependencies of an earlier run into a target folder that is new. Whether cargo uses them follows
+# from its own fingerprints.
+restore_dependencies() {
+    local stored="$cache/dependencies/$1"
+    if [ -e target/debug/deps ] || [ ! -e "$stored/complete" ]; then return; fi
+    mkdir -p target/debug
+    cp -a "$stored/debug/." target/debug
+    touch "$stored"
+    echo "dependencies are compiled already: $stored"
+}
+
+# Stores the compiled dependencies for later runs, without what belongs to this checkout.
+store_dependencies() {
+    local folder="$cache/dependencies" new own
+    if [ -e "$folder/$1/complete" ]; then return; fi
+    mkdir -p "$folder"
+    new="$(mktemp -d -p "$folder" new.XXXXXX)"
+    mkdir "$new/debug"
+    # what is compiled from the workspace, by the names of its packages and targets
+    own="$(cargo metadata --no-deps --format-version 1 --locked | python3 -c '
+import json, sys
+names = {name for package in json.load(sys.stdin)["packages"]
+         for name in [package["name"], *(target["name"] for target in package["targets"])]} - {"build-script-build"}
+print("|".join(sorted({form for name in names for form in (name, name.replace("-", "_"))})))')"
+    (cd target/debug && find .fingerprint build -mindepth 1 -maxdepth 1 && find deps -mindepth 1 -maxdepth 1) |
+        grep -E -- '-[0-9a-f]{16}(\.|$)' | grep -vE "/(lib)?($own)-[0-9a-f]{16}(\.|$)" >"$new/list"
+    tar -C target/debug -cf - -T "$new/list" | tar -C "$new/debug" -xf -
+    if [ "$(du -sk "$new" | cut -f 1)" -gt "$most_dependencies" ]; then
+        echo "the compiled dependencies are not stored: they are larger than $((most_dependencies >> 20)) GiB"
+        rm -rf "$new"
+        return
+    fi
+    touch "$new/complete"
+    mv -T "$new" "$folder/$1" 2>/dev/null || rm -rf "$new"
+    # the sets that were used last stay; what a run left that was ended goes
+    find "$folder" -mindepth 1 -maxdepth 1 -name 'new.*' -mmin +120 -exec rm -rf {} +
+    ls -dt "$folder"/[0-9a-f]* | tail -n +$((most_sets + 1)) | xargs -r rm -rf
 }

@@ -9,9 +9,11 @@ import os
 import sys
 import urllib.request
 
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 base, folder, *documents = sys.argv[1:]
 for document in documents:
-    with urllib.request.urlopen(f"{base}/openapi/{document}.json", timeout=30) as answer:
+    with urllib.request.urlopen(f"{base}/openapi/{document}.json", timeout=PATIENCE) as answer:
         content = json.load(answer)
     with open(os.path.join(folder, f"{document}.json"), "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
@@ -21,5 +23,5 @@ request = urllib.request.Request(
     data=b"grant_type=client_credentials",
     headers={"Authorization": f"Basic {pair}"},
 )
-with urllib.request.urlopen(request, timeout=30) as answer:
+with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
     print(json.load(answer)["access_token"])

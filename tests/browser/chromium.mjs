@@ -3,12 +3,24 @@
 import { createServer } from 'node:http'
 import { chromium } from 'playwright-core'
 
-/** Starts the browser. */
-export const launch = () => chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-quic',
-    '--disable-sync', '--no-first-run'],
-})
+/** Milliseconds after which a check gives up waiting for what must happen; scripts/lib.sh sets it for all checks. */
+export const PATIENCE = Number(process.env.CHANCERY_PATIENCE || 180) * 1000
+
+/** Starts the browser; its pages wait for as long as checks wait. */
+export async function launch() {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-quic',
+      '--disable-sync', '--no-first-run'],
+  })
+  const newContext = browser.newContext.bind(browser)
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(PATIENCE)
+    return context
+  }
+  return browser
+}
 
 /** Serves a site at a free port; `origin` is where. */
 export async function serve(answer) {

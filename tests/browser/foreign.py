@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from soft_webauthn import SoftWebauthnDevice
 
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 ORIGIN = "https://passkeys.example"
 RELYING_PARTY = "passkeys.example"
 ADMINISTRATION = "/api/userstore/v2/default/administration"
@@ -46,7 +48,7 @@ def send(method, path, body=None):
         | ({} if body is None else {"Content-Type": "application/json"}),
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status, answer.headers.get_content_type(), answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers.get_content_type(), error.read()

@@ -7,6 +7,8 @@ import secrets
 import urllib.request
 
 BASE = os.environ["CHANCERY_BASE"]
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 # a server that is not new keeps what another run made
 RUN = secrets.token_hex(4)
 PIXEL = (
@@ -23,7 +25,7 @@ def access_token(client="root", secret=os.environ["CHANCERY_ROOT_CLIENT_SECRET"]
         data=b"grant_type=client_credentials",
         headers={"Authorization": f"Basic {pair}"},
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)["access_token"]
 
 

@@ -25,6 +25,8 @@ from svix.webhooks import Webhook as SvixWebhook
 
 BASE = os.environ["CHANCERY_BASE"]
 TOKEN = os.environ["CHANCERY_TOKEN"]
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 WORK = Path(os.environ["WORK"])
 ROOT = Path(__file__).parents[2]
 STORE = "/api/userstore/v2/default/administration"
@@ -41,7 +43,7 @@ def call(method, path, body=None):
         request.add_header("Content-Type", "application/json")
         data = json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(request, data, timeout=60) as answer:
+        with urllib.request.urlopen(request, data, timeout=PATIENCE) as answer:
             text = answer.read()
             return json.loads(text) if text else None
     except urllib.error.HTTPError as refusal:
@@ -54,7 +56,8 @@ def all_users():
 
 def until(what, holds):
     """Waits for what must happen, and says what did not."""
-    for _ in range(600):
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
         found = holds()
         if found:
             return found
@@ -274,7 +277,7 @@ def check_stream():
     headers = {"Authorization": f"Bearer {TOKEN}"}
     query = {"after": "now", "type": "platform.userstore.user.created"}
     address = f"{BASE}{STORE}/Event/stream"
-    with httpx.Client(timeout=60) as client:
+    with httpx.Client(timeout=PATIENCE) as client:
         with httpx_sse.connect_sse(client, "GET", address, params=query, headers=headers) as source:
             first = user("streamed")
             event = next(event for event in source.iter_sse() if event.data)

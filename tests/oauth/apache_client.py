@@ -18,6 +18,8 @@ from pathlib import Path
 from browser import Browser
 from prove import APPS, BASE, Failed, prove
 
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 PERSON, APP = APPS["person"], APPS["apache"]
 FOLDER = Path(sys.argv[1])
 CLAIMS = ["REMOTE_USER", "OIDC_CLAIM_preferred_username", "OIDC_CLAIM_email"]
@@ -48,7 +50,8 @@ def apache(issuer):
     """Runs Apache for as long as the block takes."""
     process = begin(issuer)
     try:
-        for _ in range(100):
+        limit = time.monotonic() + PATIENCE
+        while time.monotonic() < limit:
             with socket.socket() as knocking:
                 if knocking.connect_ex(("127.0.0.1", int(os.environ["APACHE_PORT"]))) == 0:
                     break
@@ -58,7 +61,7 @@ def apache(issuer):
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
 
 
 def sign_in_and_out(about, issuer):

@@ -12,6 +12,8 @@ import urllib.request
 from jwskate import Jwk
 
 BASE = os.environ["CHANCERY_BASE"].rstrip("/")
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 
 
 def send(method, resource, body, service="management/v2"):
@@ -24,7 +26,7 @@ def send(method, resource, body, service="management/v2"):
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 

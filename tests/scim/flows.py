@@ -20,6 +20,8 @@ import urllib.request
 import uuid
 from pathlib import Path
 
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 HOMES = ("provider", "store", "reference")
 MESSAGES = "urn:ietf:params:scim:api:messages:2.0:"
 SCHEMAS = "urn:ietf:params:scim:schemas:"
@@ -144,7 +146,7 @@ class Server:
         for _ in range(MOST_WAITS):
             request = urllib.request.Request(address, method=method, data=data, headers=headers)
             try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                     return answer.status, answer.headers, answer.read()
             except urllib.error.HTTPError as refusal:
                 if refusal.code != 429 or "Retry-After" not in refusal.headers:

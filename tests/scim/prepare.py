@@ -13,6 +13,8 @@ import urllib.parse
 import urllib.request
 
 BASE = os.environ["CHANCERY_BASE"].rstrip("/")
+# seconds after which a wait for what must happen is given up
+PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 MANAGEMENT = "/api/management/v2"
 STORE = "/api/userstore/v2/default/administration"
 
@@ -27,7 +29,7 @@ def send(method, path, body=None):
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         text = answer.read()
         return json.loads(text) if text else None
 

@@ -173,7 +173,6 @@ async function sessions(page, { page: theirs, person, loginName }) {
 /** All of them. */
 export async function journeys(opened) {
   const { context, page, complaints } = await opened({})
-  page.setDefaultTimeout(8000)
   const other = await another(opened, 'journeys')
   const all = [['16 raise its safety', safety], ['17 rotate keys', rotation], ['18 certificates', certificates], ['19 claim rules', claimRules],
     ['21 who may what', rights], ['27 is it well', health], ['29 sessions', sessions], ['22 an identity is replaced', replacement]]

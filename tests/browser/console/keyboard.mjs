@@ -356,7 +356,6 @@ export async function keyboard(open, prefer) {
   await setOptions({ UserDeletionQuarantineEnabled: 'true' })
   for (const walk of WALKS) {
     const { context, page, complaints } = await open({ lang: walk.lang, script: walk.script, width: 1280, height: 800 })
-    page.setDefaultTimeout(5000)
     await prefer(page, { lang: walk.lang, theme: 'light' })
     await page.goto(`${base}/console`)
     const about = await scene(walk)

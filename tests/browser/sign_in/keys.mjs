@@ -1,5 +1,7 @@
 // The keyboard alone: where the focus goes, whether it is seen, and what keys do.
 
+import { PATIENCE } from '../chromium.mjs'
+
 /** Runs in the page: what has the focus, where it is, and whether that is seen. */
 function focused() {
   const one = document.activeElement
@@ -48,7 +50,7 @@ export async function tabTo(page, name) {
 
 /** Waits until the page has put the focus where typing begins: browsers obey `autofocus` only when they next paint. */
 export async function focusOn(page, name) {
-  for (let looked = 0; looked < 250; looked++) {
+  for (const begun = Date.now(); Date.now() - begun < PATIENCE;) {
     if ((await page.evaluate(focused))?.name === name) return
     await page.waitForTimeout(20)
   }

@@ -1,6 +1,7 @@
 // A mail server of this machine, which keeps what it is sent.
 
 import { createServer } from 'node:net'
+import { PATIENCE } from '../chromium.mjs'
 
 /** The text of a mail, of its parts if it has several. */
 function textOf(raw) {
@@ -58,7 +59,7 @@ export async function openMailbox() {
     config: JSON.stringify({ MailType: 'SMTP', Host: '127.0.0.1', Port: server.address().port, EnableSSL: false, Timeout: 5000 }),
     /** Waits for the mail to somebody that comes after those who were waited for before; its text. */
     next: (address) => new Promise((found, fail) => {
-      const late = setTimeout(() => fail(new Error(`no mail comes to ${address}`)), 20_000)
+      const late = setTimeout(() => fail(new Error(`no mail comes to ${address}`)), PATIENCE)
       const look = () => {
         const at = mails.findIndex((mail) => mail.to.includes(address))
         if (at < 0) return

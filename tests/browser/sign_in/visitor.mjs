@@ -35,7 +35,6 @@ export class Visitor {
       locale: language === 'de' ? 'de-DE' : 'en-GB', javaScriptEnabled: script, colorScheme: scheme,
       reducedMotion: motion, viewport: { width: 1280, height: 800 },
     })
-    visitor.context.setDefaultTimeout(5_000)
     visitor.page = await visitor.open()
     return visitor
   }

@@ -251,7 +251,9 @@ run_recorded_tests() {
 # What the compiled dependencies depend on: their versions, the toolchain, the profiles and the flags.
 dependency_key() {
     {
-        cat Cargo.lock .cargo/config.toml
+        # packages of registries; those of the workspace are not stored
+        awk -v RS= '/\nsource = /' Cargo.lock
+        cat .cargo/config.toml
         sed -n '/^\[profile/,$p' Cargo.toml
         rustc --version --verbose
         env | grep -E '^(RUSTFLAGS|CARGO_ENCODED_RUSTFLAGS|CARGO_PROFILE_|CARGO_BUILD_|CC=|CFLAGS=|AR=)' | sort || true

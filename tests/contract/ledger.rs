@@ -1,6 +1,7 @@
 //! The audit trail proves itself: trees, checkpoints, proofs, export, verification.
 
 mod certificate;
+mod healing;
 mod person;
 mod program;
 mod proof;

@@ -1,7 +1,7 @@
 //! Which schemas a program takes: older ones, which it brings up to date, and its own.
 
 use chancery_store::{Error, Mode, Settings, Store, Target, migration_checksums, raw};
-use chancery_testkit::{Database, Engine};
+use chancery_testkit::{Database, Engine, Process};
 
 /// What a release has shipped is never edited: databases that have it would be refused.
 #[test]
@@ -57,13 +57,16 @@ async fn close(store: Store) {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
-/// Section 1: a newer schema is refused, well told, on both engines.
+/// `4-decisions.md`, section 16: a newer schema is served as long as its floor allows it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newer_schema_is_refused() {
+async fn a_newer_schema_is_served_unless_its_floor_is_above_this_program() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
-        let found = find_after(engine, "INSERT INTO schema_migration (version) VALUES (9999)").await;
+        let newer = "INSERT INTO schema_migration (version, checksum) VALUES (9999, 'feed')";
+        let found = find_after(engine, newer).await;
+        assert_eq!((found.server, found.reader), (Ok(0), Ok(())));
+        let found = find_after(engine, "UPDATE schema_floor SET floor = 9999").await;
         for refused in [found.server.unwrap_err(), found.reader.unwrap_err()] {
-            assert!(refused.contains("version 9999"), "{refused}");
+            assert!(refused.contains("serves programs that know version 9999"), "{refused}");
         }
     }
 }
@@ -86,4 +89,15 @@ async fn a_schema_without_checksums_gets_them() {
         let found = find_after(engine, "UPDATE schema_migration SET checksum = NULL").await;
         assert_eq!((found.server, found.reader), (Ok(0), Ok(())));
     }
+}
+
+/// A program that runs when the floor is raised above it ends, and says why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_the_floor_passes_ends_with_a_sentence() {
+    let database = Database::create(Engine::Postgres);
+    let mut server = Process::start(&database, &[]).await;
+    database.execute("UPDATE schema_floor SET floor = 9999");
+    assert!(!tokio::task::block_in_place(|| server.wait()));
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("serves programs that know version 9999"), "{log}");
 }

@@ -91,7 +91,7 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
             }
         };
         tokio::select! {
-            () = server.run(stop) => {}
+            outcome = server.run(stop) => outcome.map_err(|error| error.to_string())?,
             () = read_again => {}
         }
         tracing::info!("stopped");

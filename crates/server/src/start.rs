@@ -141,7 +141,10 @@ impl Server {
     }
 
     /// Serves until `stop` resolves with the time to drain, finishes what runs, closes the database.
-    pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
+    ///
+    /// # Errors
+    /// The database serves newer programs alone: an upgrade has raised the floor of its schema above this one.
+    pub async fn run(self, stop: impl Future<Output = Duration> + Send) -> Result<(), StartError> {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
         let jobs = jobs::jobs(&self.app, &self.mail_settings, now);
@@ -150,7 +153,18 @@ impl Server {
         let others: Vec<_> = others
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())))
             .collect();
-        serve(self.app, self.listener, stop).await;
+        let mut outdated = None;
+        let ending = async {
+            tokio::select! {
+                drain = stop => drain,
+                why = leases.outdated() => {
+                    tracing::error!(why, "this program is too old for the database by now");
+                    outdated = Some(StartError::new("this program must end", why));
+                    Duration::ZERO
+                }
+            }
+        };
+        serve(self.app, self.listener, ending).await;
         doing.abort();
         // no run begins any more; a write in progress ends by itself, and jobs can be dropped at any await
         let _ = doing.await;
@@ -160,6 +174,7 @@ impl Server {
         }
         // closing blocks on threads
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
+        outdated.map_or(Ok(()), Err)
     }
 }
 

@@ -54,10 +54,18 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (48, include_str!("../../../migrations/0048_scim.sql")),
     (49, include_str!("../../../migrations/0049_user_state.sql")),
     (50, include_str!("../../../migrations/0050_user_locked_until.sql")),
+    (FLOORS, include_str!("../../../migrations/0051_schema_floor.sql")),
 ];
 
 /// The migration that adds the column of checksums.
 const CHECKSUMS: i64 = 31;
+
+/// The migration that adds the floor.
+const FLOORS: i64 = 51;
+
+/// The floor that this release raises the schema to: what programs must know that run beside it, or after it. It is at
+/// most the schema version of the release before, so that one can go back to that.
+pub const FLOOR: i64 = FLOORS;
 
 /// The placeholders of the migration texts, with their text on SQLite and on PostgreSQL.
 const WORDS: &[(&str, &str, &str)] = &[
@@ -84,8 +92,14 @@ pub fn text_for(migration: &str, postgres: bool) -> String {
     })
 }
 
-/// The applied migrations: versions, and the checksum of each that has one.
-pub type AppliedMigrations = BTreeMap<i64, Option<String>>;
+/// What a database says of its schema.
+#[derive(Clone, Debug, Default)]
+pub struct AppliedSchema {
+    /// The applied migrations: versions, and the checksum of each that has one.
+    pub migrations: BTreeMap<i64, Option<String>>,
+    /// The oldest program that the schema serves, by the newest version that the program knows.
+    pub floor: i64,
+}
 
 /// A migration's checksum: SHA-256 of its text, the same for both engines, as hex.
 fn checksum(migration: &str) -> String {
@@ -100,40 +114,49 @@ pub fn checksums() -> impl Iterator<Item = (i64, String)> {
     MIGRATIONS.iter().map(|(version, migration)| (*version, checksum(migration)))
 }
 
-/// Reads the applied migrations. `query` runs a statement and passes on its rows.
+/// Reads what a database says of its schema. `query` runs a statement and passes on its rows.
 pub fn read_applied(
     mut query: impl FnMut(&str, &mut dyn FnMut(&Row<'_>) -> Result<(), Error>) -> Result<(), Error>,
-) -> Result<AppliedMigrations, Error> {
-    let mut applied = AppliedMigrations::new();
+) -> Result<AppliedSchema, Error> {
+    let mut applied = AppliedSchema::default();
     query("SELECT version FROM schema_migration", &mut |row| {
-        applied.insert(row.int(0)?, None);
+        applied.migrations.insert(row.int(0)?, None);
         Ok(())
     })?;
-    if applied.contains_key(&CHECKSUMS) {
+    if applied.migrations.contains_key(&CHECKSUMS) {
         let text = "SELECT version, checksum FROM schema_migration WHERE checksum IS NOT NULL";
         query(text, &mut |row| {
-            applied.insert(row.int(0)?, Some(row.text(1)?.to_owned()));
+            applied.migrations.insert(row.int(0)?, Some(row.text(1)?.to_owned()));
+            Ok(())
+        })?;
+    }
+    if applied.migrations.contains_key(&FLOORS) {
+        query(READ_FLOOR, &mut |row| {
+            applied.floor = row.int(0)?;
             Ok(())
         })?;
     }
     Ok(applied)
 }
 
+/// Reads the floor.
+pub const READ_FLOOR: &str = "SELECT floor FROM schema_floor";
+
 /// Applies the missing migrations, and records the checksum of each that has none. `apply` runs a text,
 /// within one transaction that the engine holds.
 pub fn migrate(
     postgres: bool,
-    applied: &AppliedMigrations,
+    applied: &AppliedSchema,
     mut apply: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     check_known(applied)?;
     for (version, migration) in MIGRATIONS {
-        if !applied.contains_key(version) {
+        if !applied.migrations.contains_key(version) {
             apply(&text_for(migration, postgres))?;
             apply(&format!("INSERT INTO schema_migration (version) VALUES ({version})"))?;
         }
     }
-    let lacks = |version: &i64| applied.get(version).is_none_or(Option::is_none);
+    let lacks = |version: &i64| applied.migrations.get(version).is_none_or(Option::is_none);
     let notes = checksums().filter(|(version, _)| lacks(version)).map(|(version, checksum)| {
         format!("UPDATE schema_migration SET checksum = '{checksum}' WHERE version = {version};")
     });
@@ -146,18 +169,25 @@ pub fn schema_version() -> i64 {
     MIGRATIONS.iter().map(|(version, _)| *version).max().unwrap_or(0)
 }
 
-/// Refuses a schema that is neither this program's nor an earlier one: this program does not know what a
-/// newer version stores, and a migration with another checksum may have created anything.
-fn check_known(applied: &AppliedMigrations) -> Result<(), Error> {
+/// Why a program cannot serve a schema whose floor is above what it knows.
+pub fn refusal_below(floor: i64) -> Option<String> {
     let known = schema_version();
-    let found = applied.keys().next_back().copied().unwrap_or(0);
-    if found > known {
-        return Err(Error::Unavailable(format!(
-            "its schema has version {found}, and this program knows up to {known}: use the program that made it, or a newer one"
-        )));
+    (floor > known).then(|| {
+        format!(
+            "its schema serves programs that know version {floor}, and this program knows up to {known}: use the release \
+             that it was upgraded to, or a newer one"
+        )
+    })
+}
+
+/// Refuses a schema whose floor is above this program, or a migration of which has another checksum: that may have
+/// created anything. A newer schema is served as long as its floor allows it.
+fn check_known(applied: &AppliedSchema) -> Result<(), Error> {
+    if let Some(why) = refusal_below(applied.floor) {
+        return Err(Error::Unavailable(why));
     }
     for (version, ours) in checksums() {
-        if let Some(Some(theirs)) = applied.get(&version)
+        if let Some(Some(theirs)) = applied.migrations.get(&version)
             && *theirs != ours
         {
             return Err(Error::Unavailable(format!(
@@ -170,10 +200,10 @@ fn check_known(applied: &AppliedMigrations) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that no migration is missing and none is unknown.
-pub fn check(applied: &AppliedMigrations) -> Result<(), Error> {
+/// Checks that no migration is missing and that the schema serves this program.
+pub fn check(applied: &AppliedSchema) -> Result<(), Error> {
     check_known(applied)?;
-    if MIGRATIONS.iter().all(|(version, _)| applied.contains_key(version)) {
+    if MIGRATIONS.iter().all(|(version, _)| applied.migrations.contains_key(version)) {
         return Ok(());
     }
     let why = "its schema is older than this program; the server brings it up to date when it starts";
@@ -182,37 +212,42 @@ pub fn check(applied: &AppliedMigrations) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AppliedMigrations, CHECKSUMS, MIGRATIONS, check, checksums, migrate, text_for};
+    use super::{AppliedSchema, CHECKSUMS, FLOOR, MIGRATIONS, check, checksums, migrate, schema_version, text_for};
 
-    fn ours() -> AppliedMigrations {
-        checksums().map(|(version, checksum)| (version, Some(checksum))).collect()
+    fn ours() -> AppliedSchema {
+        let migrations = checksums().map(|(version, checksum)| (version, Some(checksum))).collect();
+        AppliedSchema { migrations, floor: FLOOR }
     }
 
-    /// Section 1: a newer schema is refused, with a clear message.
+    /// Of a newer schema the floor decides whether it is served.
     #[test]
-    fn a_newer_schema_is_refused() {
+    fn a_schema_is_refused_where_its_floor_is_above_this_program() {
         let mut applied = ours();
         assert_eq!(check(&applied), Ok(()));
-        applied.insert(9_999, None);
-        assert!(check(&applied).unwrap_err().to_string().contains("version 9999"));
+        applied.migrations.insert(9_999, None);
+        assert_eq!(check(&applied), Ok(()));
+        applied.floor = schema_version();
+        assert_eq!(check(&applied), Ok(()));
+        applied.floor = schema_version() + 1;
+        assert!(check(&applied).unwrap_err().to_string().contains("its schema serves programs that know version"));
         let mut applied = ours();
-        applied.pop_first();
+        applied.migrations.pop_first();
         assert!(check(&applied).unwrap_err().to_string().contains("older than this program"));
     }
 
     #[test]
     fn a_migration_of_another_text_is_refused() {
         let mut applied = ours();
-        applied.insert(4, None);
+        applied.migrations.insert(4, None);
         assert_eq!(check(&applied), Ok(()), "a release before kept no checksum");
-        applied.insert(4, Some("0".repeat(64)));
+        applied.migrations.insert(4, Some("0".repeat(64)));
         assert!(check(&applied).unwrap_err().to_string().contains("migration 4 "));
         assert!(migrate(false, &applied, |_| Ok(())).unwrap_err().to_string().contains("migration 4 "));
     }
 
     #[test]
     fn missing_migrations_are_applied_and_recorded() {
-        let ran = |applied: &AppliedMigrations| {
+        let ran = |applied: &AppliedSchema| {
             let mut ran = Vec::new();
             let apply = |text: &str| {
                 ran.push(text.to_owned());
@@ -222,9 +257,10 @@ mod tests {
             ran
         };
         assert_eq!(ran(&ours()), [""; 0]);
-        assert_eq!(ran(&AppliedMigrations::new()).len(), 2 * MIGRATIONS.len() + 1);
+        assert_eq!(ran(&AppliedSchema::default()).len(), 2 * MIGRATIONS.len() + 1);
         let before = MIGRATIONS.iter().map(|(version, _)| (*version, None));
-        let ran = ran(&before.filter(|(version, _)| *version < CHECKSUMS).collect());
+        let migrations = before.filter(|(version, _)| *version < CHECKSUMS).collect();
+        let ran = ran(&AppliedSchema { migrations, floor: 0 });
         let missing = MIGRATIONS.iter().filter(|(version, _)| *version >= CHECKSUMS).count();
         assert_eq!(ran.len(), 2 * missing + 1);
         assert_eq!(ran.last().unwrap().matches("UPDATE").count(), MIGRATIONS.len());

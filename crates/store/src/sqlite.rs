@@ -349,6 +349,6 @@ fn migrate_schema(writer: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-fn applied(connection: &Connection) -> Result<migrate::AppliedMigrations, Error> {
+fn applied(connection: &Connection) -> Result<migrate::AppliedSchema, Error> {
     migrate::read_applied(|text, each| connection.query(text, &[], each))
 }

@@ -134,6 +134,8 @@ state_tables! {
     SignInGrant = "sign_in_grant",
     /// What came of attempts to sign in.
     SignInRecord = "sign_in_record",
+    /// The oldest program that the schema serves.
+    SchemaFloor = "schema_floor",
     /// Sessions of people who signed in.
     SignInSession = "sign_in_session",
     /// Keys of this installation.

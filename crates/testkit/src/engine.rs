@@ -41,6 +41,11 @@ fn cluster() -> String {
     })
 }
 
+/// The database that others are made from.
+fn maintenance() -> String {
+    format!("{}/postgres", cluster())
+}
+
 fn fresh_name() -> String {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     format!("test_{number}_{}", uuid::Uuid::now_v7().simple())
@@ -73,8 +78,8 @@ impl Database {
     pub(crate) fn named(engine: Engine, name: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         if engine == Engine::Postgres {
-            execute(&cluster(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
-            let made = execute(&cluster(), &format!("CREATE DATABASE {name} TEMPLATE template0"));
+            execute(&maintenance(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+            let made = execute(&maintenance(), &format!("CREATE DATABASE {name} TEMPLATE template0"));
             assert!(made, "CREATE DATABASE failed");
         }
         let url = url_of(engine, &folder, name);
@@ -88,7 +93,7 @@ impl Database {
         let (folder, name) = (TempDir::new().expect("a temporary folder"), fresh_name());
         copy_files(files, folder.path()).expect("files to copy");
         if engine == Engine::Postgres
-            && !execute(&cluster(), &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
+            && !execute(&maintenance(), &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
         {
             return None;
         }
@@ -109,30 +114,39 @@ impl Database {
     /// When the engine is embedded, or PostgreSQL refuses.
     #[expect(clippy::panic, reason = "a test cannot go on")]
     pub fn destroy(&self) {
-        let Some((cluster, name)) = self.on_server() else {
+        let Some(name) = self.on_server() else {
             panic!("only a database on a server can be removed")
         };
-        assert!(execute(cluster, &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
+        assert!(execute(&maintenance(), &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
     }
 
     /// A copy of the database and its files, as a backup that is restored is. Its servers have ended. `None` when the
     /// engine refuses.
     pub fn copy(&self) -> Option<Self> {
         let engine = if self.on_server().is_some() { Engine::Postgres } else { Engine::Sqlite };
-        Self::copied(engine, self.on_server().map_or("", |(_, name)| name), &self.folder())
+        Self::copied(engine, self.on_server().unwrap_or_default(), &self.folder())
+    }
+
+    /// Runs a statement on the database of a server, behind its back.
+    ///
+    /// # Panics
+    /// When the engine is embedded, or PostgreSQL refuses.
+    pub fn execute(&self, statement: &str) {
+        assert!(self.on_server().is_some() && execute(&self.url, statement), "{statement} failed");
     }
 
     /// Ends all connections to the database, where it is on a server.
     pub fn break_connections(&self) {
-        if let Some((cluster, name)) = self.on_server() {
+        if let Some(name) = self.on_server() {
             let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname";
-            execute(cluster, &format!("{end} = '{name}'"));
+            execute(&maintenance(), &format!("{end} = '{name}'"));
         }
     }
 
-    /// The database's cluster and its name there.
-    fn on_server(&self) -> Option<(&str, &str)> {
-        self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))
+    /// The database's name on its server.
+    fn on_server(&self) -> Option<&str> {
+        let (_, name) = self.url.rsplit_once('/')?;
+        self.url.starts_with("postgres").then_some(name)
     }
 
     /// The database's URL, as in `CHANCERY_DATABASE`.
@@ -150,11 +164,11 @@ impl Database {
 /// stays for inspection.
 impl Drop for Database {
     fn drop(&mut self) {
-        if let Some((cluster, name)) = self.on_server()
+        if let Some(name) = self.on_server()
             && !self.stays
             && !std::thread::panicking()
         {
-            execute(cluster, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+            execute(&maintenance(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         }
     }
 }
@@ -166,9 +180,9 @@ fn url_of(engine: Engine, folder: &TempDir, name: &str) -> String {
     }
 }
 
-/// Runs a statement on a cluster; whether it succeeded. In a thread of its own, as tests are in a runtime already.
-fn execute(cluster: &str, statement: &str) -> bool {
-    let (url, statement) = (format!("{cluster}/postgres"), statement.to_owned());
+/// Runs a statement on a database; whether it succeeded. In a thread of its own, as tests are in a runtime already.
+fn execute(url: &str, statement: &str) -> bool {
+    let (url, statement) = (url.to_owned(), statement.to_owned());
     let executing = std::thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         runtime.block_on(async {

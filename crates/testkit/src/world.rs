@@ -66,7 +66,7 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         test(world).await;
         crate::catalogue::check(&state, &calls).await;
         let _ = stop.send(());
-        running.await.expect("the server stops");
+        running.await.expect("the server stops").expect("the server serves its database");
         drop(kept);
     });
 }

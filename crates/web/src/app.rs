@@ -27,7 +27,7 @@ use crate::{
     event_stream::Streams,
     execute, external,
     fair_shares::LongReads,
-    health::Jobs,
+    health::{Jobs, Warnings},
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
@@ -138,6 +138,8 @@ pub struct App {
     pub(crate) metrics: Metrics,
     /// How the background jobs stand.
     pub(crate) jobs: Jobs,
+    /// What is wrong although requests can be served.
+    pub(crate) warnings: Warnings,
     pub(crate) documents: Vec<Document>,
 }
 
@@ -201,6 +203,7 @@ impl App {
             metrics: Metrics::new(services, figures, &connections),
             connections,
             jobs: Jobs::default(),
+            warnings: Warnings::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),

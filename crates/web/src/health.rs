@@ -29,6 +29,10 @@ pub struct JobState {
     pub is_elsewhere: bool,
 }
 
+/// What is wrong although this process can serve, by the job that found it.
+#[derive(Debug, Default)]
+pub struct Warnings(Mutex<BTreeMap<&'static str, String>>);
+
 /// The jobs of this process.
 #[derive(Debug, Default)]
 pub struct Jobs(Mutex<BTreeMap<&'static str, JobState>>);
@@ -51,6 +55,8 @@ impl Jobs {
 pub struct HealthReport {
     /// Why it is not ready, by the word of the probe; `None`: it is.
     pub reason: Option<&'static str>,
+    /// What is wrong although it can serve, by the job that found it.
+    pub warnings: BTreeMap<&'static str, String>,
     /// The background jobs, by name.
     pub jobs: Vec<JobState>,
     /// The figures that are known, by name; times in milliseconds since 1970.
@@ -94,8 +100,23 @@ impl App {
         self.jobs.change(job, |state| state.failed = Some((now(), why.to_owned())));
     }
 
+    /// Records what a background job found wrong although requests can be served; `None`: nothing any more.
+    pub fn note_warning(&self, job: &'static str, warning: Option<String>) {
+        let mut warnings = self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match warning {
+            Some(warning) => warnings.insert(job, warning),
+            None => warnings.remove(job),
+        };
+    }
+
+    /// What is wrong although requests can be served.
+    pub fn warnings(&self) -> BTreeMap<&'static str, String> {
+        self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Records that another process does a background job.
     pub fn note_job_elsewhere(&self, job: &'static str) {
+        self.note_warning(job, None);
         self.jobs.change(job, |state| {
             state.is_elsewhere = true;
             state.failed = None;
@@ -114,6 +135,6 @@ impl App {
             ("connections", i64::try_from(self.connections.count()).unwrap_or(i64::MAX)),
         ]);
         let reason = self.unready().map(|(reason, _)| reason);
-        HealthReport { reason, jobs: self.jobs.all(), figures }
+        HealthReport { reason, warnings: self.warnings(), jobs: self.jobs.all(), figures }
     }
 }

@@ -6,6 +6,7 @@ use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
 use chancery_signin::RESET_PATH;
 use http::{HeaderValue, Method, Response, header, request::Parts};
+use serde_json::json;
 
 use crate::{
     answer::{self, AnswerBody, respond},
@@ -328,7 +329,12 @@ impl SystemRoute {
 /// Whether requests can be sent here.
 fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
     let Some((reason, detail)) = app.unready() else {
-        return respond(200, "application/json", "{\"status\":\"ready\"}");
+        let warnings: Vec<String> = app.warnings().into_values().collect();
+        let answer = match warnings.as_slice() {
+            [] => json!({ "status": "ready" }),
+            warnings => json!({ "status": "ready", "warnings": warnings }),
+        };
+        return respond(200, "application/json", answer.to_string());
     };
     let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
     answer::problem(problem.with_header("retry-after", "1"), parts)

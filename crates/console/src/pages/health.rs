@@ -25,13 +25,14 @@ enum Judged {
 }
 
 /// The figures that matter: the name, how each is judged, and where it is seen to.
-const FIGURES: [(&str, Judged, &str); 13] = [
+const FIGURES: [(&str, Judged, &str); 14] = [
     ("mails_waiting", Judged::From(100), "/console/welcome?step=mail"),
     ("mails_dead", Judged::From(1), "/console/welcome?step=mail"),
     ("signing_certificate_end_time", Judged::Until, "/console/CertStore"),
     ("audit_certificates_broken", Judged::From(1), "/console/CertStore"),
     ("audit_unlogged", Judged::From(10_000), "/console/CustomAuditTrail"),
     ("events_unplaced", Judged::From(10_000), ""),
+    ("event_trails_stuck", Judged::From(1), ""),
     ("event_pruning_stopped", Judged::From(1), ""),
     ("revocations_failed", Judged::From(1), "/console/IdentityReplacement?view=ending"),
     ("logout_dead", Judged::From(1), "/console/ClientApp"),
@@ -100,7 +101,13 @@ fn ready(visit: &Visit<'_>, report: &HealthReport) -> Card {
             ..Line::default()
         },
     };
-    card(visit, "health_ready", vec![line])
+    let warnings = report.warnings.keys().map(|job| Line {
+        tone: "warn",
+        text: words.page(&format!("health_warning_{job}")).into(),
+        sub: words.page(&format!("health_warning_{job}_mend")).into(),
+        ..Line::default()
+    });
+    card(visit, "health_ready", std::iter::once(line).chain(warnings).collect())
 }
 
 fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {

@@ -9,8 +9,11 @@ use std::{
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::random;
-use chancery_store::{Class, Error, Mode, StateTable, Store, schema_version};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use chancery_store::{Class, Error, Mode, READ_FLOOR, StateTable, Store, refusal_below, schema_version};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until, timeout},
+};
 use uuid::Uuid;
 
 /// How long other processes respect a lease, in milliseconds.
@@ -37,6 +40,8 @@ pub struct Leases {
     /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
+    /// Why this program cannot serve the database any more.
+    outdated: watch::Sender<Option<String>>,
 }
 
 impl Leases {
@@ -50,6 +55,17 @@ impl Leases {
             public_url: public_url.to_owned(),
             others: Mutex::default(),
             held: Mutex::default(),
+            outdated: watch::Sender::new(None),
+        }
+    }
+
+    /// Waits until the floor of the schema is above this program; why it must end.
+    pub async fn outdated(&self) -> String {
+        let mut why = self.outdated.subscribe();
+        match why.wait_for(Option::is_some).await.map(|why| why.clone()) {
+            Ok(Some(why)) => why,
+            // this value holds the sender
+            _ => std::future::pending().await,
         }
     }
 
@@ -155,6 +171,10 @@ impl Leases {
             tx.queue(&StateTable::Process.delete("WHERE seen_on < ?1"), vec![Value::Int(now - REMEMBERED)])
         });
         sign.await?;
+        let floor = self.store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
+        if let Some(why) = refusal_below(floor.await?.unwrap_or(0)) {
+            self.outdated.send_replace(Some(why));
+        }
         let others = self.other_addresses(now).await?;
         let before = std::mem::replace(
             &mut *self.others.lock().unwrap_or_else(PoisonError::into_inner),

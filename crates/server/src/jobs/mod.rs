@@ -2,6 +2,8 @@
 
 pub mod count;
 pub mod deliver;
+pub mod floor;
+pub mod heal;
 mod lease;
 pub mod ledger;
 mod listen;
@@ -34,7 +36,9 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         prune::job(app, now),
         purge::job(store, context, now),
         revoke::job(store, context, now),
-        place::job(store),
+        place::job(app),
+        heal::job(app),
+        floor::job(app, now),
         listen::job(app),
         deliver::job(app, now),
         ledger::job(app, now),

@@ -2,17 +2,18 @@
 //! that it saw would miss what commits later. A position is given afterwards, by one process at a time: whoever sees one sees
 //! all below it, and there is no hole.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chancery_record::Value;
 use chancery_resource::{LIST, Sql};
 use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, StateTable, Store, Tx, Write};
+use chancery_web::App;
 use tokio::time::{Instant, sleep};
 
-use super::Job;
+use super::{Job, heal::heal};
 
 /// The metrics of events.
-pub static FIGURES: [Figure; 2] = [
+pub static FIGURES: [Figure; 3] = [
     Figure {
         name: "outbox_events",
         help: "Events that have a position and are kept",
@@ -27,7 +28,17 @@ pub static FIGURES: [Figure; 2] = [
         unit: FigureUnit::Count,
         source: FigureSource::Rows("1", "event_pending"),
     },
+    Figure {
+        name: "event_trails_stuck",
+        help: "Trails whose events could not be given positions when that was tried last",
+        unit: FigureUnit::Count,
+        source: FigureSource::Recorded,
+    },
 ];
+
+/// What readiness says while a trail is stuck.
+const STUCK: &str =
+    "Events get no positions, so that readers and receivers of events wait. chancery_event_trails_stuck counts the trails; the log says why.";
 
 /// The rest while nothing waits.
 const REST: Duration = Duration::from_millis(100);
@@ -43,20 +54,33 @@ const FORGOTTEN: usize = 64;
 const PIECES: usize = 64;
 
 /// Gives positions to what was committed.
-pub fn job(store: &Store) -> Job {
-    let store = store.with(Class::Background);
+pub fn job(app: &Arc<App>) -> Job {
+    let app = Arc::clone(app);
     let work = move || {
-        let store = store.clone();
+        let app = Arc::clone(&app);
         async move {
+            let store = app.store.with(Class::Background);
             let began = Instant::now();
-            while place_pending(&store).await.map_err(|error| error.to_string())? > 0 && began.elapsed() < RUN
-            {
+            loop {
+                let placed = place_trails(&store).await.map_err(|error| error.to_string())?;
+                note_stuck(&app, &placed.failures);
+                if let Some((trail, error)) = placed.failures.first() {
+                    return Err(format!("the events of trail {trail} get no positions: {error}"));
+                }
+                if placed.count == 0 || began.elapsed() >= RUN {
+                    return Ok(());
+                }
                 sleep(SHORT_REST).await;
             }
-            Ok(())
         }
     };
     Job::new("placing", REST, work).exclusive()
+}
+
+/// Shows in the metrics and in the detail of readiness whether trails are stuck.
+fn note_stuck(app: &App, failures: &[(i64, Error)]) {
+    app.note_figure(&FIGURES[2], i64::try_from(failures.len()).unwrap_or(i64::MAX));
+    app.note_warning("placing", (!failures.is_empty()).then(|| STUCK.to_owned()));
 }
 
 /// Gives positions to what was committed before the call, unless there was very much. Returns the number of events placed.
@@ -64,10 +88,25 @@ pub fn job(store: &Store) -> Job {
 /// # Errors
 /// The store's.
 pub async fn place_pending(store: &Store) -> Result<u64, Error> {
-    let (mut placed, mut last) = (0, i64::MIN);
+    let placed = place_trails(store).await?;
+    placed.failures.into_iter().next().map_or(Ok(placed.count), |(_, error)| Err(error))
+}
+
+/// What was placed, and the trails where that failed.
+struct Placed {
+    count: u64,
+    failures: Vec<(i64, Error)>,
+}
+
+/// A trail that fails does not keep others waiting.
+async fn place_trails(store: &Store) -> Result<Placed, Error> {
+    let (mut placed, mut last) = (Placed { count: 0, failures: Vec::new() }, i64::MIN);
     while let Some(trail) = next_trail(store, last).await? {
         last = trail;
-        placed += place_trail(store, trail).await?;
+        match place_trail(store, trail).await {
+            Ok(count) => placed.count += count,
+            Err(error) => placed.failures.push((trail, error)),
+        }
     }
     Ok(placed)
 }
@@ -95,15 +134,31 @@ async fn place_trail(store: &Store, trail: i64) -> Result<u64, Error> {
             break;
         }
         let place = move |tx: &mut Tx<'_>| waiting.place(tx, trail);
-        // where another process was quicker, what waits is read again
-        if store.run("PlaceEvents", Mode::Write, None, place).await? {
-            placed += count as u64;
-            if count < PIECE {
-                break;
+        match store.run("PlaceEvents", Mode::Write, None, place).await? {
+            Placing::Done => {
+                placed += count as u64;
+                if count < PIECE {
+                    break;
+                }
+            }
+            // what waits is read again
+            Placing::Overtaken => {}
+            Placing::Miscounted => {
+                heal(store).await?;
             }
         }
     }
     Ok(placed)
+}
+
+/// Whether events got their positions.
+enum Placing {
+    /// They did.
+    Done,
+    /// Another process was quicker.
+    Overtaken,
+    /// A program before 0.2.0 appended leaves to the tree: the trail must be repaired first.
+    Miscounted,
 }
 
 /// Events of a trail that wait, in the order of their numbers, and how far the trail had come when they were read.
@@ -147,10 +202,14 @@ impl Waiting {
 
     /// Gives the events their positions, if the trail is still where it was read. Of two that do it at the same time, one
     /// changes no row.
-    fn place(&self, tx: &mut Tx<'_>, trail: i64) -> Result<bool, Error> {
+    fn place(&self, tx: &mut Tx<'_>, trail: i64) -> Result<Placing, Error> {
         let now = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?;
         if now.unwrap_or(0) != self.placed {
-            return Ok(false);
+            return Ok(Placing::Overtaken);
+        }
+        let leaves = Leaves::read(tx, tree_of(trail))?;
+        if leaves.end > leaves.counted.unwrap_or(0) {
+            return Ok(Placing::Miscounted);
         }
         if now.is_none() {
             begin_trail(tx, trail)?;
@@ -163,26 +222,24 @@ impl Waiting {
         let places =
             places.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
         insert(tx, (StateTable::EventPlace, "(trail, position, event)"), &places.collect::<Vec<_>>())?;
-        self.add_leaves(tx, tree_of(trail))?;
+        self.add_leaves(tx, tree_of(trail), &leaves)?;
         let numbers: Vec<i64> = self.events.iter().map(|(event, _)| *event).collect();
         forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), (trail, &numbers))?;
         forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), (trail, &self.before))?;
-        Ok(true)
+        Ok(Placing::Done)
     }
 
     /// Gives the audit entries behind the events their positions in the tree.
-    fn add_leaves(&self, tx: &mut Tx<'_>, tree: i64) -> Result<(), Error> {
+    fn add_leaves(&self, tx: &mut Tx<'_>, tree: i64, leaves: &Leaves) -> Result<(), Error> {
         let entries: Vec<i64> =
             self.events.iter().filter(|(_, of)| *of == Some(tree)).map(|(event, _)| *event).collect();
         if entries.is_empty() {
             return Ok(());
         }
-        let leaves =
-            tx.one("SELECT leaves FROM event_trail WHERE trail = ?1", &[Value::Int(tree)], |row| row.int(0))?;
-        if leaves.is_none() {
+        if leaves.counted.is_none() {
             begin_trail(tx, tree)?;
         }
-        let leaves = leaves.unwrap_or(0);
+        let leaves = leaves.counted.unwrap_or(0);
         let advance =
             StateTable::EventTrail.update("SET leaves = leaves + ?1 WHERE trail = ?2 AND leaves = ?3");
         let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
@@ -193,12 +250,31 @@ impl Waiting {
     }
 }
 
+/// The leaves of a tree: how many its trail counts, where there is one, and how many there are.
+struct Leaves {
+    counted: Option<i64>,
+    end: i64,
+}
+
+impl Leaves {
+    fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
+        let text = "SELECT (SELECT leaves FROM event_trail WHERE trail = ?1), \
+            (SELECT coalesce(max(position), -1) + 1 FROM audit_leaf WHERE store = ?1)";
+        let read = tx.one(text, &[Value::Int(tree)], |row| {
+            let counted = if row.is_null(0)? { None } else { Some(row.int(0)?) };
+            Ok(Self { counted, end: row.int(1)? })
+        })?;
+        Ok(read.unwrap_or(Self { counted: None, end: 0 }))
+    }
+}
+
 /// The tree of a trail's audit entries: sign-ins are audited with the configuration.
-const fn tree_of(trail: i64) -> i64 {
+pub(super) const fn tree_of(trail: i64) -> i64 {
     if trail < 0 { 0 } else { trail }
 }
 
-fn begin_trail(tx: &mut Tx<'_>, trail: i64) -> Result<(), Error> {
+/// Makes a trail's row, unless it is there.
+pub(super) fn begin_trail(tx: &mut Tx<'_>, trail: i64) -> Result<(), Error> {
     let text = "(trail, placed, pruned, leaves) VALUES (?1, 0, 0, 0) ON CONFLICT DO NOTHING";
     tx.queue(&StateTable::EventTrail.insert(text), vec![Value::Int(trail)])
 }

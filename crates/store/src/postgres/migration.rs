@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// The applied migrations.
-    pub fn applied(&mut self) -> Result<migrate::AppliedMigrations, Error> {
+    pub fn applied(&mut self) -> Result<migrate::AppliedSchema, Error> {
         migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
     }
 }

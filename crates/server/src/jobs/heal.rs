@@ -1,0 +1,125 @@
+//! Repairs what programs before 0.2.0 did to the trails of events while they ran beside a newer one, or after it: they
+//! append leaves to the audit trees without counting them in `event_trail`, and give no event a position.
+//!
+//! A tree with more leaves than its trail counts shows it. Then all events without a position are found and wait for one, and
+//! the leaves are counted anew.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_record::Value;
+use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
+use chancery_web::App;
+
+use super::{
+    Job,
+    place::{begin_trail, tree_of},
+};
+
+/// The rest between two looks at trails in which nothing happens; where something does, placing finds it.
+const REST: Duration = Duration::from_mins(1);
+/// Events that are looked at in one transaction.
+const PIECE: usize = 1000;
+
+/// Repairs trails to which older programs appended.
+pub fn job(app: &Arc<App>) -> Job {
+    let store = app.store.with(Class::Background);
+    let work = move || {
+        let store = store.clone();
+        async move { heal(&store).await.map(drop).map_err(|error| error.to_string()) }
+    };
+    Job::new("healing", REST, work).exclusive()
+}
+
+/// Repairs every trail to which an older program appended. Returns the number of events that had no position.
+///
+/// # Errors
+/// The store's. What was done until then stays, and the next call goes on.
+pub async fn heal(store: &Store) -> Result<u64, Error> {
+    // the leaves that are there now: the events behind them are committed, so the search below finds them all
+    let trees = store.run("FindMiscountedTrees", Mode::Quick, None, miscounted).await?;
+    if trees.is_empty() {
+        return Ok(0);
+    }
+    let (mut found, mut last) = (0, i64::MIN);
+    loop {
+        let piece = store.run("FindLostEvents", Mode::Long, None, move |tx| Piece::read(tx, last)).await?;
+        let Some(next) = piece.last else { break };
+        last = next;
+        if !piece.lost.is_empty() {
+            found += piece.lost.len() as u64;
+            store.run("KeepLostEvents", Mode::Write, None, move |tx| piece.keep(tx)).await?;
+        }
+    }
+    tracing::warn!(
+        trails = trees.len(),
+        events = found,
+        "a program before 0.2.0 wrote to this database; its events get their positions now"
+    );
+    store.run("CountLeaves", Mode::Write, None, move |tx| count_leaves(tx, &trees)).await?;
+    Ok(found)
+}
+
+/// Trees that have more leaves than their trails count: each with the number of its leaves.
+fn miscounted(tx: &mut Tx<'_>) -> Result<Vec<(i64, i64)>, Error> {
+    let text = "SELECT store, leaves FROM (SELECT a.store, coalesce(t.leaves, 0) AS counted, \
+        (SELECT coalesce(max(l.position), -1) + 1 FROM audit_leaf l WHERE l.store = a.store) AS leaves \
+        FROM audit_tree a LEFT JOIN event_trail t ON t.trail = a.store) tree WHERE leaves > counted ORDER BY store";
+    let mut trees = Vec::new();
+    tx.query(text, &[], |row| {
+        trees.push((row.int(0)?, row.int(1)?));
+        Ok(())
+    })?;
+    Ok(trees)
+}
+
+/// Sets what trails count to the leaves that were found, unless they count more by now.
+fn count_leaves(tx: &mut Tx<'_>, trees: &[(i64, i64)]) -> Result<(), Error> {
+    for (tree, leaves) in trees {
+        begin_trail(tx, *tree)?;
+        let count = StateTable::EventTrail.update("SET leaves = ?1 WHERE trail = ?2 AND leaves < ?1");
+        tx.queue(&count, vec![Value::Int(*leaves), Value::Int(*tree)])?;
+    }
+    Ok(())
+}
+
+/// Some events in the order of their numbers: those that have no position and do not wait for one.
+struct Piece {
+    /// The number of the last one that was looked at.
+    last: Option<i64>,
+    /// Trail, event, and the tree that lacks its entry.
+    lost: Vec<(i64, i64, Option<i64>)>,
+}
+
+impl Piece {
+    fn read(tx: &mut Tx<'_>, after: i64) -> Result<Self, Error> {
+        let text = format!(
+            "SELECT o.id, o.store, \
+             EXISTS (SELECT 1 FROM event_place p WHERE p.event = o.id) \
+             OR EXISTS (SELECT 1 FROM event_pending w WHERE w.trail = o.store AND w.event = o.id) \
+             OR EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id), \
+             EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
+             AND NOT EXISTS (SELECT 1 FROM audit_leaf l WHERE l.entry = o.id) \
+             FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {PIECE}) o ORDER BY o.id"
+        );
+        let mut piece = Self { last: None, lost: Vec::new() };
+        tx.query(&text, &[Value::Int(after)], |row| {
+            let (event, trail) = (row.int(0)?, row.int(1)?);
+            piece.last = Some(event);
+            if !row.bool(2)? {
+                piece.lost.push((trail, event, row.bool(3)?.then(|| tree_of(trail))));
+            }
+            Ok(())
+        })?;
+        Ok(piece)
+    }
+
+    fn keep(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
+        let text = "(trail, event, tree) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        let keep = StateTable::EventPending.insert(text);
+        for (trail, event, tree) in &self.lost {
+            let tree = tree.map_or(Value::Null, Value::Int);
+            tx.queue(&keep, vec![Value::Int(*trail), Value::Int(*event), tree])?;
+        }
+        Ok(())
+    }
+}

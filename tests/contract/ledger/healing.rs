@@ -1,0 +1,106 @@
+//! What programs before 0.2.0 do beside a newer one, or after it, is repaired. They append to the audit trees without counting
+//! the leaves in `event_trail`, and give events no positions.
+
+use std::collections::BTreeSet;
+
+use chancery::{heal, raise_floor};
+use chancery_store::{Class, FLOOR};
+use chancery_testkit::{World, on_both_engines};
+use chancery_web::now;
+use serde_json::Value as Json;
+
+use super::{append_leaves, checkpoint, numbers, sound, sql};
+use crate::{id, until};
+
+/// Takes the positions of a trail's last events away: the state after an older program made those changes and appended their
+/// entries to the tree.
+async fn forget_positions(world: &World, events: i64) {
+    let trail = numbers(world, "SELECT max(trail) FROM event_trail").await[0];
+    let last = "DELETE FROM event_place WHERE trail = ?1 AND position > (SELECT placed FROM event_trail WHERE trail = ?1) - ?2";
+    let count = "UPDATE event_trail SET placed = placed - ?2, leaves = leaves - ?2 WHERE trail = ?1";
+    let parameters = vec![trail.into(), events.into()];
+    sql(world, vec![(last.to_owned(), parameters.clone()), (count.to_owned(), parameters)]).await;
+}
+
+/// The subjects of all events that the feed of the default store has.
+async fn subjects(world: &World) -> BTreeSet<String> {
+    let feed = world.admin.get(&format!("{}?count=1000", world.path("/Event"))).await.is(200).json();
+    let events = feed["items"].as_array().unwrap().iter();
+    events.map(|event| event["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn people(world: &World, names: &[&str]) -> BTreeSet<String> {
+    let mut people = BTreeSet::new();
+    for name in names {
+        people.insert(id(&world.user(name).await).to_owned());
+    }
+    people
+}
+
+async fn ready(world: &World) -> Json {
+    world.anonymous.get("/health/ready").await.is(200).json()
+}
+
+on_both_engines! {
+    /// New program, old program, new program again: every event gets its position, and the tree goes on.
+    async fn a_trail_that_an_older_program_wrote_goes_on(world: World) {
+        let mut people_made = people(&world, &["ann", "ben", "eve"]).await;
+        append_leaves(&world).await;
+        forget_positions(&world, 2).await;
+        people_made.append(&mut people(&world, &["ida", "kim"]).await);
+        append_leaves(&world).await;
+        assert_eq!(subjects(&world).await, people_made);
+        assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (5, 5));
+        assert_eq!(heal(&world.app.store.with(Class::Background)).await, Ok(0), "all is repaired");
+    }
+
+    /// Where nothing happens in the trail any more, the job finds it.
+    async fn a_quiet_trail_that_an_older_program_wrote_is_repaired(world: World) {
+        let people_made = people(&world, &["ann", "ben", "eve"]).await;
+        append_leaves(&world).await;
+        forget_positions(&world, 3).await;
+        assert!(subjects(&world).await.is_empty());
+        assert_eq!(heal(&world.app.store.with(Class::Background)).await, Ok(3));
+        append_leaves(&world).await;
+        assert_eq!(subjects(&world).await, people_made);
+        assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (3, 3));
+    }
+
+    /// A trail that cannot go on holds no other back, and readiness and a metric say so until it goes on.
+    async fn a_stuck_trail_is_reported(world: World) {
+        world.user("ann").await;
+        append_leaves(&world).await;
+        // its next position is taken
+        let trail = numbers(&world, "SELECT max(trail) FROM event_trail").await[0];
+        let take = "INSERT INTO event_place (trail, position, event) SELECT trail, placed + 1, -1 FROM event_trail WHERE trail = ?1";
+        sql(&world, vec![(take.to_owned(), vec![trail.into()])]).await;
+        world.user("ben").await;
+        let warned = async || !ready(&world).await["warnings"].is_null();
+        until("readiness warns", warned).await;
+        assert!(ready(&world).await["warnings"][0].as_str().unwrap().contains("chancery_event_trails_stuck"));
+        let metrics = world.admin.get("/metrics").await.is(200);
+        assert!(String::from_utf8_lossy(&metrics.bytes).contains("\nchancery_event_trails_stuck 1\n"));
+        // the trail of the configuration goes on
+        world.other_subscription("other").await;
+        let unplaced = "SELECT count(*) FROM event_pending WHERE trail = 0";
+        until("other trails go on", async || numbers(&world, unplaced).await == [0]).await;
+
+        sql(&world, vec![("DELETE FROM event_place WHERE event = -1".to_owned(), vec![])]).await;
+        until("it goes on", async || ready(&world).await["warnings"].is_null()).await;
+        assert_eq!(subjects(&world).await.len(), 2);
+    }
+
+    /// The floor is raised once no older program is connected; until then everybody serves.
+    async fn the_floor_waits_for_older_programs(world: World) {
+        let store = world.app.store.with(Class::Background);
+        let (floor, now) = ("SELECT floor FROM schema_floor", now().0);
+        let process = "INSERT INTO process (id, version, schema, seen_on) VALUES (?1, '0.1.9', ?2, ?3)";
+        let older = vec![uuid::Uuid::from_u128(7).into(), (FLOOR - 1).into(), now.into()];
+        sql(&world, vec![("UPDATE schema_floor SET floor = 0".to_owned(), vec![]), (process.to_owned(), older)]).await;
+        assert_eq!(raise_floor(&store, now).await, Ok(vec!["0.1.9".to_owned()]));
+        assert_eq!(numbers(&world, floor).await, [0]);
+        // it was not seen any more
+        assert_eq!(raise_floor(&store, now + 120_000).await, Ok(vec![]));
+        assert_eq!(numbers(&world, floor).await, [FLOOR]);
+    }
+}

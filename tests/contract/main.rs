@@ -28,6 +28,7 @@ mod durability;
 mod edge;
 mod ending;
 mod entries;
+mod escalation;
 mod event;
 mod event_catalogue;
 mod event_stream;

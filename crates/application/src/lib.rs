@@ -3,6 +3,7 @@
 //!
 //! The user store service writes them and the management service shows them, so this crate is below both.
 
+mod carried_roles;
 mod group;
 mod identity;
 mod mirror;
@@ -11,6 +12,7 @@ mod sign_out;
 mod synchronize;
 mod user;
 
+pub use carried_roles::{of_groups as roles_of_groups, of_users as roles_of_users};
 pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};
 pub use identity::{
     APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,

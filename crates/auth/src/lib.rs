@@ -35,7 +35,7 @@ pub use person::{in_session, may_sign_in};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
 pub use replay::ReplayId;
-pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
+pub use rights::{Caller, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
 pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
 pub use stores::{opens, store_names};

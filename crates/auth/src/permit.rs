@@ -95,7 +95,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::{AccessDenied, decide};
-    use crate::{Caller, HeldRole, StoreContext};
+    use chancery_resource::HeldRole;
+
+    use crate::{Caller, StoreContext};
 
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)

@@ -2,11 +2,11 @@
 //! the person, or to groups that the person is in at any depth.
 
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{RoleScope, RoleType, ScopeKind, Sql};
+use chancery_resource::{HeldRole, RoleScope, RoleType, ScopeKind, Sql};
 use chancery_store::{Error, Row, Tx};
 use uuid::Uuid;
 
-use crate::{Caller, Claims, HeldRole, client::serves};
+use crate::{Caller, Claims, client::serves};
 
 /// The most groups whose roles are read.
 const MOST_GROUPS: usize = 10_000;

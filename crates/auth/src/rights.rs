@@ -7,7 +7,7 @@ use std::{
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{RoleScope, RoleType, ScopeKind, Sql, StoreScope};
+use chancery_resource::{HeldRole, RoleType, ScopeKind, Sql, StoreScope};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -18,15 +18,6 @@ use crate::{Claims, TokenService, client::serves, person, token_service::OpenedT
 const CACHED: usize = 10_000;
 /// How often a token is opened again because keys changed before the look-up, which follows at once.
 const STALE: usize = 64;
-
-/// A role and its scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeldRole {
-    /// The role.
-    pub role: RoleType,
-    /// The role's scope.
-    pub scope: RoleScope,
-}
 
 /// A client app, or a person who signed in to one, as a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]

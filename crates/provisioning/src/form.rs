@@ -255,12 +255,12 @@ pub static BODY: JsonForm =
     JsonForm { name: "ScimResource", schema: || json!({ "type": "object", "description": "See /Schemas." }) };
 
 const fn taking(run: Run) -> Custom {
-    Custom::writing(run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY))
+    Custom::writing(run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
 }
 
 /// The same, which may hash a password.
 const fn hashing(run: Run) -> Custom {
-    Custom::working(Purpose::Password, run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY))
+    Custom::working(Purpose::Password, run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
 }
 
 const USERS: Functions = Functions {
@@ -318,7 +318,12 @@ fn operations(
         create: op(create, Method::Post, with.create, 201),
         replace: op(replace, Method::Put, with.replace, 200),
         patch: op(patch, Method::Patch, with.patch, 200),
-        delete: op(delete, Method::Delete, Custom::writing(with.delete).replying(Reply::Empty), 204),
+        delete: op(
+            delete,
+            Method::Delete,
+            Custom::writing(with.delete).replying(Reply::Empty).by_rows(),
+            204,
+        ),
         changed: with.changed.map(|(name, custom)| op(name, Method::Get, custom, 200)),
     }
 }

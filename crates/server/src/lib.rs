@@ -24,7 +24,10 @@ pub use configuration::ConfigurationCommand;
 pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{RootAccess, RootClient};
 pub use jobs::{
-    Job, Leases, floor::raise as raise_floor, heal::heal, jobs,
+    Job, Leases,
+    floor::raise as raise_floor,
+    heal::heal,
+    jobs,
     ledger::append_pending,
     mail::{MailSettings, deliver},
     prune::prune_piece,

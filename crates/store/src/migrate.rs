@@ -212,7 +212,9 @@ pub fn check(applied: &AppliedSchema) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AppliedSchema, CHECKSUMS, FLOOR, MIGRATIONS, check, checksums, migrate, schema_version, text_for};
+    use super::{
+        AppliedSchema, CHECKSUMS, FLOOR, MIGRATIONS, check, checksums, migrate, schema_version, text_for,
+    };
 
     fn ours() -> AppliedSchema {
         let migrations = checksums().map(|(version, checksum)| (version, Some(checksum))).collect();
@@ -229,7 +231,9 @@ mod tests {
         applied.floor = schema_version();
         assert_eq!(check(&applied), Ok(()));
         applied.floor = schema_version() + 1;
-        assert!(check(&applied).unwrap_err().to_string().contains("its schema serves programs that know version"));
+        assert!(
+            check(&applied).unwrap_err().to_string().contains("its schema serves programs that know version")
+        );
         let mut applied = ours();
         applied.migrations.pop_first();
         assert!(check(&applied).unwrap_err().to_string().contains("older than this program"));

@@ -93,7 +93,10 @@ impl Database {
         let (folder, name) = (TempDir::new().expect("a temporary folder"), fresh_name());
         copy_files(files, folder.path()).expect("files to copy");
         if engine == Engine::Postgres
-            && !execute(&maintenance(), &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
+            && !execute(
+                &maintenance(),
+                &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"),
+            )
         {
             return None;
         }
@@ -114,10 +117,11 @@ impl Database {
     /// When the engine is embedded, or PostgreSQL refuses.
     #[expect(clippy::panic, reason = "a test cannot go on")]
     pub fn destroy(&self) {
-        let Some(name) = self.on_server() else {
-            panic!("only a database on a server can be removed")
-        };
-        assert!(execute(&maintenance(), &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
+        let Some(name) = self.on_server() else { panic!("only a database on a server can be removed") };
+        assert!(
+            execute(&maintenance(), &format!("DROP DATABASE {name} WITH (FORCE)")),
+            "DROP DATABASE failed"
+        );
     }
 
     /// A copy of the database and its files, as a backup that is restored is. Its servers have ended. `None` when the

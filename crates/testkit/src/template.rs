@@ -67,7 +67,10 @@ impl Template {
         let database = Database::named(engine, &self.name);
         let config = world::config(&database, Vec::new());
         let server = Server::start(&config).await.expect("the server starts");
-        server.run(std::future::ready(std::time::Duration::ZERO)).await.expect("the server serves its database");
+        server
+            .run(std::future::ready(std::time::Duration::ZERO))
+            .await
+            .expect("the server serves its database");
         database.keep(&self.folder);
     }
 

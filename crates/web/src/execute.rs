@@ -6,10 +6,11 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use chancery_auth::Caller;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Reply,
-    Request, Shape, Steps, finish, read_later, run,
+    Action, Answer, Authority, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions,
+    Problem, Reply, Request, Shape, Steps, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
@@ -154,6 +155,7 @@ pub async fn carry_out(
     // receiving a body takes time: decisions use the time after it
     let mut context = Context::new(&app.context, scope, now(), actor, acting);
     context.is_person = caller.is_some_and(|caller| caller.is_person);
+    context.authority = authority(request.op, caller.map(AsRef::as_ref));
     context.provisioner.clone_from(&allowed.provisioner);
     context.trace = Some(TraceId::of(authorized.parts).number());
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
@@ -161,6 +163,15 @@ pub async fn carry_out(
     match claim {
         Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
         None => running.finish(rights, None).await,
+    }
+}
+
+/// By which rights a caller writes. Operations about oneself are for whoever proves to be that person.
+pub fn authority(op: &Op, caller: Option<&Caller>) -> Authority {
+    match (op.permit, caller) {
+        (Permit::Public | Permit::Person, _) => Authority::Own,
+        (_, Some(caller)) if op.writes() => Authority::Roles(caller.roles.clone()),
+        _ => Authority::Roles(Vec::new()),
     }
 }
 

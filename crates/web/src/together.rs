@@ -9,6 +9,7 @@ use http::HeaderMap;
 
 use crate::{
     app::App,
+    execute::authority,
     perform::{Input, Output},
     visitor::{SessionRights, Visitor},
 };
@@ -55,6 +56,7 @@ impl Together<'_, '_> {
             let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
             let mut context = Context::new(self.app, scope.clone(), self.now, actor, acting);
             context.is_person = caller.is_some_and(|caller| caller.is_person);
+            context.authority = authority(input.op, caller.map(AsRef::as_ref));
             let request = input.request()?;
             let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
             match self.progress.calls.get_mut(at) {

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::HashSet,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -10,7 +11,7 @@ use chancery_record::{Timestamp, Value};
 use uuid::Uuid;
 
 use super::random::random;
-use crate::{AppContext, Postcondition, Scope, seal::sealed::Persons};
+use crate::{AppContext, Authority, Postcondition, Scope, seal::sealed::Persons};
 
 /// A directory that provisions users and groups by SCIM, and what it reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,10 @@ pub struct Context {
     pub scope: Scope,
     /// Who acts: a client app's or user's id; `None` for the server itself.
     pub actor: Option<Uuid>,
+    /// By which rights the actor writes rows that carry roles.
+    pub authority: Authority,
+    /// The rows that carry no role which counts, as far as this transaction looked.
+    pub(crate) cleared: RefCell<HashSet<Uuid>>,
     /// Whether the actor is a platform user who signed in.
     pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
@@ -61,7 +66,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of an actor, and of the client app that acts for it.
+    /// The context of an actor, and of the client app that acts for it. It holds no roles: whoever knows them sets
+    /// `authority`.
     pub fn new(
         app: &Arc<AppContext>,
         scope: Scope,
@@ -72,17 +78,32 @@ impl Context {
         let (persons, postconditions) = (RefCell::default(), RefCell::default());
         let app = Arc::clone(app);
         let (provisioner, trace) = (None, None);
-        Self { scope, actor, is_person: false, acting, provisioner, trace, now, persons, postconditions, app }
+        let (authority, cleared) = (Authority::Roles(Vec::new()), RefCell::default());
+        Self {
+            scope,
+            actor,
+            authority,
+            cleared,
+            is_person: false,
+            acting,
+            provisioner,
+            trace,
+            now,
+            persons,
+            postconditions,
+            app,
+        }
     }
 
     /// The context of the server acting by itself.
     pub fn of_server(app: &Arc<AppContext>, scope: Scope, now: Timestamp) -> Self {
-        Self::new(app, scope, now, None, None)
+        Self { authority: Authority::Own, ..Self::new(app, scope, now, None, None) }
     }
 
     /// Resets what an earlier run of the operation left, before it runs.
     pub(crate) fn begin(&self) {
         self.persons.borrow_mut().clear();
+        self.cleared.borrow_mut().clear();
         self.postconditions.borrow_mut().clear();
     }
 

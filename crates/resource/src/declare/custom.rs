@@ -24,6 +24,9 @@ pub struct Custom {
     pub is_batch: bool,
     /// Whether the body may be missing.
     pub is_optional: bool,
+    /// Whether it writes rows as the standard pattern does, so that what it changes of each says whether that is protected.
+    /// Otherwise it is an act of its own: all of it is protected of the rows that its path or its body names.
+    pub is_by_rows: bool,
 }
 
 impl Custom {
@@ -37,6 +40,7 @@ impl Custom {
             works: None,
             is_batch: false,
             is_optional: false,
+            is_by_rows: false,
         }
     }
 
@@ -50,6 +54,7 @@ impl Custom {
             works: None,
             is_batch: false,
             is_optional: false,
+            is_by_rows: false,
         }
     }
 
@@ -63,6 +68,7 @@ impl Custom {
             works: None,
             is_batch: false,
             is_optional: false,
+            is_by_rows: false,
         }
     }
 
@@ -83,6 +89,13 @@ impl Custom {
     #[must_use]
     pub const fn in_batch(mut self) -> Self {
         self.is_batch = true;
+        self
+    }
+
+    /// The same, which writes rows as the standard pattern does.
+    #[must_use]
+    pub const fn by_rows(mut self) -> Self {
+        self.is_by_rows = true;
         self
     }
 

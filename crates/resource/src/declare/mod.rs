@@ -4,6 +4,7 @@ pub mod custom;
 pub mod deletes;
 pub mod operation;
 pub mod platform;
+pub mod protection;
 pub mod query;
 pub mod reach;
 pub mod reads;

@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Context, Problem, Shape, ValidateRows,
+    Context, Problem, Protection, Shape, ValidateRows,
     declare::ask,
     declare::rules::{Apply, Rules, apply_rules},
 };
@@ -38,6 +38,10 @@ pub struct Writes {
     pub name_change: Option<NameChange>,
     /// The postcondition of every write.
     pub postcondition: Option<Postcondition>,
+    /// What of a row is protected while it carries roles that the caller does not hold.
+    pub protection: Option<&'static Protection>,
+    /// Whether anyone with access may write what belongs to a person who carries roles.
+    pub is_open: bool,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
@@ -58,6 +62,8 @@ impl Writes {
             after_write: None,
             name_change: None,
             postcondition: None,
+            protection: None,
+            is_open: false,
             bumps_epoch: false,
             sign_in_events: &[],
             named_events: &[],
@@ -66,6 +72,21 @@ impl Writes {
 }
 
 impl Shape {
+    /// The same, where a row may carry roles: what of it is protected then, and of what belongs to it.
+    #[must_use]
+    pub const fn protected_by(mut self, protection: &'static Protection) -> Self {
+        self.writes.protection = Some(protection);
+        self
+    }
+
+    /// The same, where anyone with access may write what belongs to a person, whichever roles the person carries: nobody
+    /// takes over a role by it.
+    #[must_use]
+    pub const fn open(mut self) -> Self {
+        self.writes.is_open = true;
+        self
+    }
+
     /// The same, with the rules of its record.
     #[must_use]
     pub const fn ruled<R: Rules>(mut self) -> Self {

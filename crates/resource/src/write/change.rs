@@ -17,6 +17,7 @@ use crate::{
     read::emit::StoredRow,
     seal::sealed::seal_secret,
     write::integrity::{WrittenRow, confine, note_postcondition},
+    write::protect::{check_change, check_new},
 };
 
 /// The owning row of an owned resource.
@@ -66,6 +67,7 @@ pub fn insert_row(
     values: &[Value],
 ) -> Result<i64, Problem> {
     let shape = shape.base();
+    check_new(context, tx, shape, owner, values)?;
     let number = context.app.audit_signer.number(context.now, 0);
     write_new(context, tx, shape, owner, values, number)?;
     let current = content(shape, values);
@@ -175,7 +177,10 @@ pub fn update_unversioned(
         return Ok(());
     }
     match action {
-        AuditAction::Silent => write_columns(context, tx, base, was, values, (None, None)).map(drop)?,
+        AuditAction::Silent => {
+            check_change(context, tx, base, was, values, "updated")?;
+            write_columns(context, tx, base, was, values, (None, None)).map(drop)?;
+        }
         AuditAction::As(action, event) => change(context, tx, base, was, values, None, (action, event))?,
     }
     confine_one(context, tx, shape, false, values)
@@ -255,6 +260,7 @@ fn change(
     token: Option<usize>,
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
+    check_change(context, tx, shape, was, values, event)?;
     let named = (event == "updated").then_some(shape.writes.name_change).flatten();
     let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
     let number = next_number(context, was);

@@ -18,6 +18,7 @@ use crate::{
         failures::Failures,
         integrity::find_children,
         pipeline::{Rows, Writing},
+        protect::check_deletions,
     },
 };
 
@@ -51,6 +52,10 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
         failures.add_held(shape, elements.get(row).copied().unwrap_or(0), detail);
     }
     failures.into_result()?;
+    let base =
+        |element: usize| elements.get(element).map_or_else(String::new, |element| writing.base(*element));
+    let targets = rows.iter().enumerate().map(|(index, row)| (base(index), row));
+    check_deletions(&call.context, tx, shape, targets)?;
     for row in &rows {
         deletion::delete(&call.context, tx, shape, row)?;
     }

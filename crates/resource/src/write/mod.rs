@@ -11,5 +11,6 @@ pub mod named;
 pub mod operation;
 pub mod pipeline;
 pub mod precheck;
+pub mod protect;
 pub mod relate;
 pub mod values;

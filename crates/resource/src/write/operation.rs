@@ -1,7 +1,8 @@
 //! Operations of the standard pattern, run for one resource.
 
-use chancery_record::{Form, Others, Record, read_draft};
+use chancery_record::{Form, Json, Others, Record, parse_id, read_draft};
 use chancery_store::{self as store, Tx};
+use uuid::Uuid;
 
 use crate::{
     Action, Answer, Call, Problem, Scope,
@@ -13,9 +14,11 @@ use crate::{
     },
     write::{
         delete_rows::delete_rows,
+        elements::MAX_BATCH,
         failures::taken,
         integrity::check_postconditions,
         pipeline::{Rows, Writing, write_rows},
+        protect::{Target, check},
         relate::relate,
     },
 };
@@ -38,6 +41,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::conflict(detail));
     }
     check_unchanged(call, tx)?;
+    check_act(call, tx)?;
     let answer = match call.request.op.action {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),
@@ -60,6 +64,40 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Ok(Answer::after(work));
     }
     answer.map_err(|problem| explain(call, tx, problem))
+}
+
+/// Refuses an operation of its own that changes something about rows which carry a role that counts, whatever it writes:
+/// the row that the path names, or those whose ids the elements of the body are or have.
+fn check_act(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    let op = call.request.op;
+    let (true, Action::Custom(custom), Some(protection)) =
+        (op.writes(), op.action, op.shape.base().writes.protection)
+    else {
+        return Ok(());
+    };
+    if custom.is_by_rows {
+        return Ok(());
+    }
+    let targets = match (parse_id(call.request.parameter(0)), call.request.body()) {
+        (Some(id), _) => vec![Target { base: String::new(), id }],
+        (None, Ok(Json::Array(elements))) => {
+            // a batch that is larger is refused
+            let named = elements.iter().take(MAX_BATCH).enumerate();
+            named
+                .filter_map(|(at, element)| Some(Target { base: format!("/{at}"), id: id_in(element)? }))
+                .collect()
+        }
+        _ => return Ok(()),
+    };
+    check(&call.context, tx, protection, targets)
+}
+
+/// The id that an element of a body is, or has.
+fn id_in(element: &Json) -> Option<Uuid> {
+    match element {
+        Json::Text(text) => parse_id(text),
+        _ => element.get("id").and_then(id_in),
+    }
 }
 
 /// Sends the statements that an operation still has queued, together with the commit, and explains a refusal

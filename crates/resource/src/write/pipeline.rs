@@ -20,6 +20,7 @@ use crate::{
         change, elements,
         failures::Failures,
         integrity::{WrittenRow, confine},
+        protect::check_changes,
         relate::{RelationBody, relate_rows},
     },
 };
@@ -117,6 +118,10 @@ fn write(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Written, 
     let owner = owner_of(call, tx, shape)?;
     let rows = elements::to_rows(call, tx, (writing, owner.as_ref()), elements, &mut failures)?;
     failures.into_result()?;
+    let changed = rows
+        .iter()
+        .filter_map(|row| Some((writing.base(row.element), row.was.as_ref()?, row.values.as_slice())));
+    check_changes(&call.context, tx, shape, changed)?;
     let mut last_entry = 0;
     for row in &rows {
         match &row.was {

@@ -7,7 +7,8 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relation, RelationChange, Scope, Shape, Sql,
+    Answer, Call, Context, Listed, Problem, ProblemKind, Protection, Reach, Relation, RelationChange, Scope,
+    Shape, Sql,
     read::answer::answer_with,
     read::emit::StoredRow,
     read::load::{key_of, load},
@@ -16,6 +17,7 @@ use crate::{
     write::change,
     write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
     write::named::{MAX_RELATED, Named, related_ids},
+    write::protect::{Target, check},
 };
 
 /// How many links are removed at a time: of more, PostgreSQL would read the whole set.
@@ -162,6 +164,7 @@ fn apply<'a>(
     all: &mut [Change<'_>],
     written: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
+    check_links(context, tx, shape, all)?;
     for change in &mut *all {
         change.take_out(tx)?;
     }
@@ -172,6 +175,28 @@ fn apply<'a>(
         note_postcondition(context, shape);
     }
     confine(context, tx, shape, written)
+}
+
+/// Refuses changes to sets whose links are protected, of a row or of those that it is linked to: the members and parents of a
+/// group that carries a role which counts.
+fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<'_>]) -> Result<(), Problem> {
+    for Change { relation, owner, at, added, removed, .. } in all {
+        if added.is_empty() && removed.is_empty() {
+            continue;
+        }
+        let links = |protection: &&'static Protection| protection.links;
+        if let Some(protection) = shape.base().writes.protection.filter(links)
+            && let Value::Id(id) = owner.value(shape.plan().key)
+        {
+            check(context, tx, protection, vec![Target { base: at.clone(), id: *id }])?;
+        }
+        if let Some(protection) = relation.target.base().writes.protection.filter(links) {
+            let others = added.iter().chain(removed);
+            let targets = others.map(|(id, _)| Target { base: at.clone(), id: *id }).collect();
+            check(context, tx, protection, targets)?;
+        }
+    }
+    Ok(())
 }
 
 /// The requested content of a row's set: exactly these links, or these besides the present ones.

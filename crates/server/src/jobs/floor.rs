@@ -48,7 +48,8 @@ pub async fn raise(store: &Store, now: i64) -> Result<Vec<String>, Error> {
     }
     let raise = store.run("RaiseFloor", Mode::Write, None, move |tx| {
         let mut older = Vec::new();
-        let text = "SELECT DISTINCT version FROM process WHERE schema < ?1 AND seen_on >= ?2 ORDER BY version";
+        let text =
+            "SELECT DISTINCT version FROM process WHERE schema < ?1 AND seen_on >= ?2 ORDER BY version";
         tx.query(text, &[Value::Int(FLOOR), Value::Int(now - UNSEEN)], |row| {
             older.push(row.text(0)?.to_owned());
             Ok(())

@@ -171,7 +171,8 @@ impl Leases {
             tx.queue(&StateTable::Process.delete("WHERE seen_on < ?1"), vec![Value::Int(now - REMEMBERED)])
         });
         sign.await?;
-        let floor = self.store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
+        let floor =
+            self.store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
         if let Some(why) = refusal_below(floor.await?.unwrap_or(0)) {
             self.outdated.send_replace(Some(why));
         }

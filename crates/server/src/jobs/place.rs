@@ -37,8 +37,7 @@ pub static FIGURES: [Figure; 3] = [
 ];
 
 /// What readiness says while a trail is stuck.
-const STUCK: &str =
-    "Events get no positions, so that readers and receivers of events wait. chancery_event_trails_stuck counts the trails; the log says why.";
+const STUCK: &str = "Events get no positions, so that readers and receivers of events wait. chancery_event_trails_stuck counts the trails; the log says why.";
 
 /// The rest while nothing waits.
 const REST: Duration = Duration::from_millis(100);

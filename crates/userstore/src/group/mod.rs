@@ -2,10 +2,11 @@
 
 mod membership;
 
+use chancery_application::roles_of_groups;
 use chancery_record::{HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, Custom, JsonForm, Method as M, Op, Permit::UserStore, Reach, Relation, RelationChange,
-    Shape, Unique, delta,
+    Action as A, Custom, JsonForm, Method as M, Op, Permit::UserStore, Protection, Reach, Relation,
+    RelationChange, Shape, Unique, delta,
 };
 
 use uuid::Uuid;
@@ -34,8 +35,13 @@ record! {
     }
 }
 
+/// What of a group is protected where it gives its members a role. Its name is not.
+static PROTECTION: Protection =
+    Protection { find: roles_of_groups, open: &[Group::NAME.field()], links: true };
+
 /// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)
+    .protected_by(&PROTECTION)
     .unique(&[
         Unique::new("user_group__store__id", &[Group::ID.field()]),
         Unique::new("user_group__store__name_key", &[Group::NAME.field()]),

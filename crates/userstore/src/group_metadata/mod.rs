@@ -25,6 +25,7 @@ record! {
 pub static GROUP_METADATA: Shape =
     Shape::of::<GroupMetadata>("GroupMetadata", "group_metadata", Reach::Store)
         .owned(&GROUP, "group_rid")
+        .open()
         .unique(&[Unique::new("group_metadata__group_rid__key", &[GroupMetadata::KEY.field()])]);
 
 const ALL: &str = "/administration/Group/{groupId}/GroupMetadata";

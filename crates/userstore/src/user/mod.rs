@@ -10,14 +10,14 @@ mod standing;
 mod states;
 mod unique_email;
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{EndOf, roles_of_users, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Relation, RelationChange, Shape, Tx, Unique, delta, read_one, select_by,
+    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
+    Protection, Reach, Relation, RelationChange, Shape, Tx, Unique, delta, read_one, select_by,
 };
 
 use uuid::Uuid;
@@ -125,9 +125,31 @@ record! {
     }
 }
 
+/// What of a user is protected where the user carries roles: all that decides who signs in as the user. Names, pictures and the
+/// like are not.
+static PROTECTION: Protection = Protection {
+    find: roles_of_users,
+    open: &[
+        User::FIRST_NAME.field(),
+        User::LAST_NAME.field(),
+        User::MIDDLE_NAME.field(),
+        User::NICKNAME.field(),
+        User::PROFILE.field(),
+        User::PICTURE.field(),
+        User::WEBSITE.field(),
+        User::GENDER.field(),
+        User::BIRTHDATE.field(),
+        User::ZONEINFO.field(),
+        User::LOCALE.field(),
+        User::SCIM_EXTRA.field(),
+    ],
+    links: false,
+};
+
 /// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
+    .protected_by(&PROTECTION)
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
     .after_write(lock::sign_out_if_shut_out)

@@ -36,7 +36,7 @@ record! {
 
 /// The shape of user images.
 pub static USER_IMAGE: Shape =
-    Shape::of::<UserImage>("UserImage", "user_image", Reach::Store).owned(&USER, "user_rid");
+    Shape::of::<UserImage>("UserImage", "user_image", Reach::Store).owned(&USER, "user_rid").open();
 
 const ONE: &str = "/administration/User/{userId}/image";
 const CONTENT: &str = "/administration/User/{userId}/image/content";

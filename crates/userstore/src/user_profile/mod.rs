@@ -24,6 +24,7 @@ record! {
 /// The shape of user profiles.
 pub static USER_PROFILE: Shape = Shape::of::<UserProfile>("UserProfile", "user_profile", Reach::Store)
     .owned(&USER, "user_rid")
+    .open()
     .unique(&[Unique::new("user_profile__user_rid__key", &[UserProfile::KEY.field()])]);
 
 const ALL: &str = "/administration/user/{parentId}/UserProfile";

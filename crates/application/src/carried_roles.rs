@@ -1,0 +1,196 @@
+//! Which roles users and groups of a store carry: those of the platform users and groups that they are, directly or through
+//! groups at any depth. `chancery_auth` reads the same for a person who signs in.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::Value;
+use chancery_resource::{CarriedRole, Context, Lineage, Problem, RoleType, Sql, StoreError, Tx};
+use uuid::Uuid;
+
+/// The columns of a role assignment: the role, and what it was granted for with what that belongs to.
+const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
+const BELONGS: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
+    LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
+    LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
+
+/// A role with what it was granted for.
+type Granted = (RoleType, Lineage);
+/// Groups of a store that were granted roles.
+type RoleGroups = HashMap<Uuid, Vec<Granted>>;
+
+/// Finds the roles that users of the store carry.
+///
+/// # Errors
+/// The store's.
+pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
+    let store = context.scope.of_store()?;
+    let mut found = Vec::new();
+    let (elsewhere, groups) = direct_roles(tx, store.id, users, &mut found)?;
+    let rows: HashMap<Uuid, Vec<Uuid>> = users.iter().map(|id| (*id, vec![*id])).collect();
+    through_groups(tx, store.id, &rows, &groups, &mut found)?;
+    for (instance, rows) in elsewhere {
+        let groups = role_groups(tx, instance)?;
+        through_groups(tx, instance, &rows, &groups, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Finds the roles that groups of the store give to their members.
+///
+/// # Errors
+/// The store's.
+pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
+    let store = context.scope.of_store()?;
+    let granted = role_groups(tx, store.id)?;
+    if granted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql =
+        Sql::new("WITH RECURSIVE above (id, rid) AS (SELECT g.id, g.rid FROM user_group g WHERE g.store = ")
+            .bind(store.number)
+            .push(" AND g.id IN ");
+    sql.add_list(groups.iter().copied().map(Value::Id));
+    sql.add(
+        " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
+         SELECT a.id, g.id FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN ",
+    );
+    sql.add_list(granted.keys().copied().map(Value::Id));
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        carry(row.id(0)?, granted.get(&row.id(1)?), &mut found);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Users by the instance where they have another identity: who they are there, and the rows of this store that are the same
+/// person.
+type Elsewhere = HashMap<Uuid, HashMap<Uuid, Vec<Uuid>>>;
+
+/// Finds the roles that the persons were assigned, where else they have identities, and the groups of the store that were
+/// granted roles: one exchange with the database.
+fn direct_roles(
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    users: &[Uuid],
+    found: &mut Vec<CarriedRole>,
+) -> Result<(Elsewhere, RoleGroups), StoreError> {
+    let subjects = |sql: Sql| {
+        let mut sql = sql.bind(instance).push(" AND i.subject IN ");
+        sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
+        sql
+    };
+    let assigned = subjects(Sql::new(format!(
+        "SELECT i.subject, {ROLE} FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+         JOIN role_assignment r ON r.principal_id = u.id AND r.principal_type = 'PlatformUser' {BELONGS} \
+         WHERE i.idp_instance_id = "
+    )));
+    let others = subjects(Sql::new(
+        "SELECT i.subject, o.idp_instance_id, o.subject FROM application_identity i \
+         JOIN application_identity o ON o.application_user_rid = i.application_user_rid AND o.rid <> i.rid \
+         AND o.is_user_store_identity WHERE i.idp_instance_id = ",
+    ));
+    let granted = granted_to_groups(instance);
+    let statements = [
+        (assigned.text.as_str(), assigned.parameters.as_slice()),
+        (others.text.as_str(), others.parameters.as_slice()),
+        (granted.text.as_str(), granted.parameters.as_slice()),
+    ];
+    let (mut elsewhere, mut groups) = (Elsewhere::new(), RoleGroups::new());
+    tx.query_all(&statements, &mut |index, row| {
+        // the subject of a user of a store is the user's id
+        let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
+        match index {
+            0 => carry(id, Some(&vec![read_granted(row)?]), found),
+            1 => {
+                if let Ok(there) = Uuid::try_parse(row.text(2)?) {
+                    elsewhere.entry(row.id(1)?).or_default().entry(there).or_default().push(id);
+                }
+            }
+            _ => groups.entry(id).or_default().push(read_granted(row)?),
+        }
+        Ok(())
+    })?;
+    Ok((elsewhere, groups))
+}
+
+fn granted_to_groups(instance: Uuid) -> Sql {
+    Sql::new(format!(
+        "SELECT i.subject, {ROLE} FROM application_group_identity i \
+         JOIN application_group p ON p.rid = i.application_group_rid \
+         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {BELONGS} \
+         WHERE i.idp_instance_id = "
+    ))
+    .bind(instance)
+}
+
+/// The groups of a store that were granted roles.
+fn role_groups(tx: &mut Tx<'_>, instance: Uuid) -> Result<RoleGroups, StoreError> {
+    let sql = granted_to_groups(instance);
+    let mut groups = RoleGroups::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        if let Ok(group) = Uuid::try_parse(row.text(0)?) {
+            groups.entry(group).or_default().push(read_granted(row)?);
+        }
+        Ok(())
+    })?;
+    Ok(groups)
+}
+
+/// Finds the roles that users of a store carry through its groups. `rows`: the rows that each user stands for.
+fn through_groups(
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    rows: &HashMap<Uuid, Vec<Uuid>>,
+    groups: &RoleGroups,
+    found: &mut Vec<CarriedRole>,
+) -> Result<(), StoreError> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let mut sql = Sql::new(
+        "WITH RECURSIVE above (id, rid) AS (SELECT s.id, m.group_rid FROM idp_instance o \
+         JOIN user_account s ON s.store = o.rid JOIN group_member m ON m.user_rid = s.rid WHERE o.id = ",
+    )
+    .bind(instance)
+    .push(" AND s.id IN ");
+    sql.add_list(rows.keys().copied().map(Value::Id));
+    sql.add(
+        " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
+         SELECT a.id, g.id FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN ",
+    );
+    sql.add_list(groups.keys().copied().map(Value::Id));
+    let mut seen = HashSet::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let (user, group) = (row.id(0)?, row.id(1)?);
+        if seen.insert((user, group)) {
+            for id in rows.get(&user).into_iter().flatten() {
+                carry(*id, groups.get(&group), found);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn carry(row: Uuid, granted: Option<&Vec<Granted>>, found: &mut Vec<CarriedRole>) {
+    let granted = granted.into_iter().flatten();
+    found.extend(granted.map(|(role, granted_for)| CarriedRole {
+        row,
+        role: *role,
+        granted_for: *granted_for,
+    }));
+}
+
+/// Reads the columns of [`ROLE`], which follow the first.
+fn read_granted(row: &chancery_resource::Row<'_>) -> Result<Granted, StoreError> {
+    let unknown = || StoreError::Internal("a role of no known type was assigned".into());
+    let role = RoleType::of(row.text(1)?).ok_or_else(unknown)?;
+    let granted_for = Lineage {
+        customer: row.optional_id(2)?,
+        subscription: row.optional_id(3)?,
+        tenant: row.optional_id(4)?,
+        instance: row.optional_id(5)?,
+    };
+    Ok((role, granted_for))
+}

@@ -1,0 +1,271 @@
+//! Who may act on whom: nobody takes over roles that their own do not cover, and the help desk goes on.
+//!
+//! `docs/decisions/0007-who-may-act-on-whom.md` explains the rule.
+
+use std::collections::BTreeSet;
+
+use chancery_resource::{Action, Op};
+use chancery_testkit::{Answer, Client, World, catalogue::operations, on_both_engines};
+use serde_json::{Value, json};
+
+use crate::{id, pointers};
+
+const PASSWORD: &str = "four lively grey herons";
+
+/// The store of the world, and somebody who administers it alone.
+async fn helper(world: &World) -> Client {
+    let instances = world.all("IdpInstance").await;
+    let store = instances.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
+    world.client("helper", &[("UserStoreAdmin", None, Some(id(store).parse().unwrap()))]).await
+}
+
+/// A user of the store with this role, or with none; `target`: what it is granted for.
+async fn person(world: &World, name: &str, role: Option<(&str, Value)>) -> Value {
+    let body =
+        json!({ "loginName": name, "emailAddress": format!("{name}@example.com"), "firstName": "Ada" });
+    let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    if let Some((role, target)) = role {
+        let filter = format!("emailAddress%20eq%20%22{name}%40example.com%22");
+        let platform = world.all(&format!("ApplicationUser?filter={filter}")).await[0].clone();
+        assign(world, "PlatformUser", &platform, (role, target)).await;
+    }
+    user
+}
+
+/// A group of the store with this role, with these groups in it.
+async fn group(world: &World, name: &str, role: Option<(&str, Value)>) -> Value {
+    let group = world.group(name).await;
+    world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+    if let Some(role) = role {
+        let platform =
+            world.all(&format!("ApplicationGroup?filter=name%20eq%20%22{name}%22")).await[0].clone();
+        assign(world, "PlatformGroup", &platform, role).await;
+    }
+    group
+}
+
+async fn assign(world: &World, kind: &str, principal: &Value, (role, target): (&str, Value)) {
+    let mut body = json!({ "principalType": kind, "principalId": principal["id"], "roleType": role });
+    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
+    world.make("RoleAssignment", body).await;
+}
+
+fn refused(answer: Answer, role: &str, about: &Value) -> Value {
+    let problem = answer.problem(403, "forbidden");
+    assert_eq!((&problem["role"], &problem["id"]), (&json!(role), &about["id"]), "{problem}");
+    problem
+}
+
+/// What is done to a user: the operation, and what it sends. The last column says whether it changes what is protected.
+async fn acts(client: &Client, world: &World, user: &Value) -> Vec<(&'static str, bool, Answer)> {
+    let one = world.path(&format!("/User/{}", id(user)));
+    let now = async || world.admin.get(&one).await.is(200).json();
+    let whole = async |change: Value| {
+        let mut user = now().await;
+        let members = user.as_object_mut().unwrap();
+        members.extend(change.as_object().unwrap().clone());
+        members.retain(|_, value| !value.is_array());
+        user
+    };
+    let patch = async |change: Value| {
+        let mut change = change;
+        change["concurrencyToken"] = now().await["concurrencyToken"].clone();
+        change
+    };
+    let batch = world.path("/User/batch");
+    let profile = world.path(&format!("/user/{}/UserProfile", id(user)));
+    let pass = json!({ "userId": user["id"] });
+    vec![
+        (
+            "PatchUser",
+            true,
+            client.patch(&one, patch(json!({ "emailAddress": "eve@example.com" })).await).await,
+        ),
+        ("UpdateUser", true, client.put(&one, whole(json!({ "isUserActive": false })).await).await),
+        ("UpdateUsers", true, client.put(&batch, json!([whole(json!({ "loginName": "eve" })).await])).await),
+        (
+            "UpdateUserEmailAddress",
+            true,
+            client
+                .put(
+                    &format!("{one}/emailaddress"),
+                    patch(json!({ "emailAddress": "eve@example.com" })).await,
+                )
+                .await,
+        ),
+        (
+            "SetInitialPassword",
+            true,
+            client.post(&format!("{one}/password/initial"), json!({ "password": PASSWORD })).await,
+        ),
+        (
+            "ResetPassword",
+            true,
+            client.post(&format!("{one}/password/reset"), json!({ "newPassword": PASSWORD })).await,
+        ),
+        (
+            "ResetPasswordTokenRequest",
+            true,
+            client.post(&format!("{one}/password/reset/request"), json!(null)).await,
+        ),
+        ("ResetAccessFailedCount", true, client.post(&format!("{one}/lockout/reset"), json!(null)).await),
+        ("SetUserState", true, client.post(&format!("{one}/state"), json!({ "isUserLocked": true })).await),
+        (
+            "CreateAccessPass",
+            true,
+            client.post(&world.path("/passkey-security/temporary-access-passes"), pass).await,
+        ),
+        (
+            "CreateSecurityContact",
+            true,
+            client
+                .post(
+                    &format!("{one}/security-contact"),
+                    json!({ "kind": "Email", "value": "eve@example.com" }),
+                )
+                .await,
+        ),
+        ("PatchUser", false, client.patch(&one, patch(json!({ "firstName": "Augusta" })).await).await),
+        ("CreateUserProfile", false, client.post(&profile, json!({ "key": "desk", "value": "4" })).await),
+        (
+            "SetUserStateBatch",
+            true,
+            client
+                .post(&world.path("/User/state/batch"), json!([{ "id": user["id"], "isUserActive": false }]))
+                .await,
+        ),
+        (
+            "RemovePasswordBatch",
+            true,
+            client.post(&world.path("/User/password/remove/batch"), json!([user["id"]])).await,
+        ),
+        (
+            "RestorePasswordBatch",
+            true,
+            client.post(&world.path("/User/password/restore/batch"), json!([user["id"]])).await,
+        ),
+        ("DeleteBatch", true, client.delete_with(&batch, json!([user["id"]])).await),
+    ]
+}
+
+on_both_engines! {
+    /// Whoever administers a store changes nothing that decides who signs in as somebody with a higher role.
+    async fn a_lower_administrator_does_not_take_over_a_person(world: World) {
+        let helper = helper(&world).await;
+        let boss = person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
+        let before = world.admin.get(&world.path(&format!("/User/{}", id(&boss)))).await.is(200).json();
+        for (act, is_protected, answer) in acts(&helper, &world, &boss).await {
+            if is_protected {
+                let problem = refused(answer, "SystemAdmin", &boss);
+                let is_batch = act == "UpdateUsers" || act.ends_with("Batch");
+                assert_eq!(if is_batch { pointers(&problem) } else { vec![] }, if is_batch { vec!["/0"] } else { vec![] });
+            } else {
+                assert!(answer.status.is_success(), "{act}: {}", answer.status);
+            }
+        }
+        helper.delete(&world.path(&format!("/User/{}", id(&boss)))).await.expect(403);
+        let after = world.admin.get(&world.path(&format!("/User/{}", id(&boss)))).await.is(200).json();
+        assert_eq!((&after["emailAddress"], &after["isUserActive"]), (&before["emailAddress"], &before["isUserActive"]));
+        // who holds the role may do all of it
+        for (act, _, answer) in acts(&world.admin, &world, &boss).await {
+            assert_ne!(answer.status, 403, "{act}");
+        }
+    }
+
+    /// Ordinary people, and peers, are helped as before: a role counts only where it is not covered.
+    async fn the_help_desk_goes_on(world: World) {
+        let helper = helper(&world).await;
+        let instances = world.all("IdpInstance").await;
+        let store = instances.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap().clone();
+        let of_store = json!({ "applyToIdpInstanceId": store["id"] });
+        let everybody = group(&world, "everybody", Some(("ApplicationDataReader", json!({})))).await;
+        for (name, role) in [
+            ("ordinary", None),
+            ("peer", Some(("UserStoreAdmin", of_store))),
+            ("reader", Some(("ApplicationDataReader", json!({})))),
+            ("clerk", Some(("UserAdmin", json!({})))),
+        ] {
+            let user = person(&world, name, role).await;
+            let add = json!({ "relatedIds": [everybody["id"]] });
+            helper.post(&world.path(&format!("/User/{}/groups", id(&user))), add).await.expect(202);
+            for (act, _, answer) in acts(&helper, &world, &user).await {
+                // some need more than this store has, such as contacts that are switched on
+                assert_ne!(answer.status, 403, "{name}: {act}");
+                let is_plain = ["PatchUser", "ResetPassword", "SetUserState", "CreateAccessPass"].contains(&act);
+                assert!(answer.status.is_success() || !is_plain, "{name}: {act}: {}", answer.status);
+            }
+        }
+    }
+
+    /// A group that gives a role, itself or by a group above it, is not joined, left, nested or deleted by whoever lacks the role.
+    async fn a_lower_administrator_does_not_change_a_group_with_a_role(world: World) {
+        let helper = helper(&world).await;
+        let outer = group(&world, "outer", Some(("SystemAdmin", json!({})))).await;
+        let (inner, other) = (group(&world, "inner", None).await, group(&world, "other", None).await);
+        let nest = world.path(&format!("/Group/{}/membergroups", id(&outer)));
+        world.admin.post(&nest, json!({ "relatedIds": [inner["id"]] })).await.expect(202);
+        let (eve, boss) = (person(&world, "eve", None).await, person(&world, "boss", None).await);
+        let join = world.path(&format!("/Group/{}/users", id(&inner)));
+        world.admin.post(&join, json!({ "relatedIds": [boss["id"]] })).await.expect(202);
+
+        let related = |one: &Value| json!({ "relatedIds": [one["id"]] });
+        let of_group = |group: &Value, rest: &str| world.path(&format!("/Group/{}{rest}", id(group)));
+        for (gives, at) in [(&outer, of_group(&outer, "/users")), (&inner, of_group(&inner, "/users"))] {
+            refused(helper.post(&at, related(&eve)).await, "SystemAdmin", gives);
+            refused(helper.put(&at, related(&eve)).await, "SystemAdmin", gives);
+        }
+        refused(helper.delete_with(&join, related(&boss)).await, "SystemAdmin", &inner);
+        let own = world.path(&format!("/User/{}/groups", id(&eve)));
+        refused(helper.post(&own, related(&inner)).await, "SystemAdmin", &inner);
+        refused(helper.put(&own, related(&inner)).await, "SystemAdmin", &inner);
+        // nesting passes roles on
+        refused(helper.post(&of_group(&outer, "/membergroups"), related(&other)).await, "SystemAdmin", &outer);
+        refused(helper.post(&of_group(&other, "/parentgroups"), related(&outer)).await, "SystemAdmin", &outer);
+        refused(helper.delete_with(&of_group(&inner, "/parentgroups"), related(&outer)).await, "SystemAdmin", &inner);
+        refused(helper.delete(&of_group(&inner, "")).await, "SystemAdmin", &inner);
+        let made = json!({ "name": "new", "parentGroups": [outer["id"]] });
+        let made = helper.post(&world.path("/Group"), made).await.is(201).json();
+        assert_eq!(made["parentGroups"], json!([]), "a new group does not begin inside of it");
+        // who is in it by another group carries the role, too
+        let reset = world.path(&format!("/User/{}/password/reset", id(&boss)));
+        refused(helper.post(&reset, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
+        helper.post(&world.path(&format!("/User/{}/password/reset", id(&eve))), json!({ "newPassword": PASSWORD })).await.expect(200);
+        helper.post(&of_group(&other, "/users"), related(&eve)).await.expect(202);
+    }
+
+    /// A dry run is refused as the write would be.
+    async fn a_dry_run_is_refused_too(world: World) {
+        let helper = helper(&world).await;
+        let boss = person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
+        let path = world.path(&format!("/User/{}/password/reset?dryRun=true", id(&boss)));
+        refused(helper.post(&path, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
+    }
+}
+
+/// Each operation that changes a user, or what belongs to one, is judged by the engine: by the row that it writes, or by the
+/// path. One that names the user neither by its path nor by a row of its own would pass unseen.
+#[test]
+fn every_operation_of_its_own_on_a_user_names_the_user_in_its_path() {
+    let is_custom =
+        |op: &Op| op.writes() && matches!(op.action, Action::Custom(_)) && op.shape.name == "User";
+    let unseen = operations().filter(|(name, path, op)| {
+        name.starts_with("userstore:")
+            && is_custom(op)
+            && !path.contains("{userId}")
+            && !path.contains("{id}")
+    });
+    let unseen: BTreeSet<String> = unseen.map(|(name, ..)| name).collect();
+    // batches, whose elements are judged; what is for whoever proves to be the user; and what writes no user
+    let known = KNOWN.iter().map(|name| format!("userstore:{name}")).collect();
+    assert_eq!(unseen, known);
+}
+
+const KNOWN: [&str; 6] = [
+    "ChangePasswordPublic",
+    "RemovePasswordBatch",
+    "ResetPasswordTokenResponsePublic",
+    "RestorePasswordBatch",
+    "SetUserStateBatch",
+    "SynchronizeAllUsers",
+];

@@ -269,6 +269,22 @@ async fn tls_and_an_address_for_metrics() {
     let live = format!("{}/health/live", server.base);
     assert!(curl(&["--http2", "-w", " %{http_version}", &live]).ends_with(" 2"));
     assert!(curl(&["--http1.1", "-w", " %{http_version}", &live]).ends_with(" 1.1"));
+    // HEAD has the headers of GET, and no body, over both versions
+    for (version, path) in
+        [("--http2", "/health/live"), ("--http1.1", "/health/live"), ("--http2", "/openapi")]
+    {
+        let url = format!("{}{path}", server.base);
+        let headers = |method: &str| {
+            let told = curl(&[version, "-D", "-", "-o", "/dev/null", "-w", "exit %{exitcode}", method, &url]);
+            let is_fixed = |line: &&str| {
+                !["date:", "x-trace-id:", "traceresponse:"].iter().any(|name| line.starts_with(name))
+            };
+            told.lines().filter(is_fixed).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let head = headers("--head");
+        assert_eq!(head, headers("--get"), "{version} {path}");
+        assert_eq!(head.last().map(String::as_str), Some("exit 0"), "{head:?}");
+    }
     assert!(curl(&[&format!("http://{metrics}/metrics")]).contains("chancery_answers"));
     assert!(curl(&[&format!("http://{metrics}/health/live")]).contains("no-such-route"));
 }

@@ -100,6 +100,14 @@ pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> 
     response
 }
 
+/// Leaves the body out, and tells its length where that is known: the answer to HEAD (RFC 9110, section 9.3.2).
+pub fn leave_body_out(response: &mut Response<AnswerBody>) {
+    if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
+        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
+    }
+    *response.body_mut() = AnswerBody::Whole(None);
+}
+
 /// Adds headers; a value that is not valid in a header is left out.
 pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static str, String)>) {
     for (name, value) in headers {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Version, header};
+use http::{HeaderValue, Method, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{
     activity::{ActiveRequest, Activity, Verdict},
-    answer::{AnswerBody, Interrupted},
+    answer::{AnswerBody, Interrupted, leave_body_out},
     connections::{Connections, Stage},
 };
 
@@ -61,12 +61,17 @@ pub async fn converse<I, F>(
     let (connections, asked) = (Arc::clone(connections), Arc::clone(activity));
     let service = service_fn(move |request: Request<Incoming>| {
         let (connections, version) = (Arc::clone(&connections), request.version());
+        let is_head = request.method() == Method::HEAD;
         let active = asked.ask(version);
         let answer = answer(request);
         async move {
             let mut response = answer.await;
             if connections.stage() != Stage::Open && version != Version::HTTP_2 {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            // the library leaves the body of an answer to HEAD out over HTTP/1.1 alone
+            if is_head && version == Version::HTTP_2 {
+                leave_body_out(&mut response);
             }
             active.begin();
             Ok::<_, Infallible>(response.map(|body| Sent { body, active }))

@@ -389,6 +389,40 @@ async fn goaway_is_sent() {
     assert!(lasts(running).await <= 2);
 }
 
+/// The answer to HEAD over HTTP/2 ends with its head, also where the answer to GET never ends.
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_head_has_no_data_over_http_2() {
+    // a HEADERS frame of a complete request for "/" by HEAD
+    const HEAD: &[u8] = b"\0\0\x0b\x01\x05\0\0\0\x01\x42\x04HEAD\x84\x86\x41\x01a";
+    let made = Arc::new(AtomicUsize::new(0));
+    for is_endless in [false, true] {
+        let connections = Connections::new(LIMITS, TIMES);
+        let counted = Arc::clone(&made);
+        let body = move || if is_endless { endless(&counted) } else { hello() };
+        let (mut client, _running) = serve(&connections, 64 << 10, body);
+        client.write_all(&[PREFACE, HEAD].concat()).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        let mut bytes = vec![0; 4096];
+        let length = client.read(&mut bytes).await.unwrap();
+        let types = frames(&bytes[..length]);
+        assert!(types.contains(&1) && !types.contains(&0), "{types:?}");
+        // the flag END_STREAM of the HEADERS frame
+        let head = types.iter().position(|kind| *kind == 1).unwrap();
+        assert_eq!(flags(&bytes[..length])[head] & 1, 1);
+    }
+}
+
+/// The flags of HTTP/2 frames.
+fn flags(mut bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let [a, b, c, _, flags, ..] = *bytes {
+        all.push(flags);
+        let length = 9 + u32::from_be_bytes([0, a, b, c]) as usize;
+        bytes = bytes.get(length..).unwrap_or_default();
+    }
+    all
+}
+
 /// The types of HTTP/2 frames.
 fn frames(mut bytes: &[u8]) -> Vec<u8> {
     let mut types = Vec::new();

@@ -149,7 +149,9 @@ on_both_engines! {
         let told = set.told(&["plan"], 1).await;
         assert!(told.contains("set.json#/1/members/secret: the secret SHOP_SECRET is not given"), "{told}");
         let secret = "a secret that is long enough, and nobody's";
-        let run = async |words: &[&str]| set.command(words).env("SHOP_SECRET", secret).output().await.unwrap();
+        // a line end behind it, as where it comes from a file, is no part of it
+        let given = format!("{secret}\n");
+        let run = async |words: &[&str]| set.command(words).env("SHOP_SECRET", &given).output().await.unwrap();
         let planned = run(&["plan"]).await;
         assert_eq!(planned.status.code(), Some(2), "{planned:?}");
         let applied = run(&["apply", "--yes"]).await;

@@ -1,6 +1,6 @@
 //! The command line, and the options that the environment and the TOML file know, too.
 
-use std::{fmt, fs, path::PathBuf};
+use std::{fmt, fs, path::PathBuf, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -113,14 +113,14 @@ pub struct Options {
     #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
     /// Connections to PostgreSQL for requests; the server's own work has three more [default: 16]
-    #[arg(long, global = true, env = "CHANCERY_DATABASE_CONNECTIONS", value_name = "NUMBER")]
+    #[arg(long, global = true, env = "CHANCERY_DATABASE_CONNECTIONS", value_name = "NUMBER", value_parser = number::<usize>)]
     pub database_connections: Option<usize>,
     /// Whether PostgreSQL on another machine may be spoken to without TLS, by sslmode=disable: on or
     /// off [default: off]
     #[arg(long, global = true, env = "CHANCERY_DATABASE_INSECURE", value_name = "ON")]
     pub database_insecure: Option<String>,
     /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
-    #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB")]
+    #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB", value_parser = number::<u64>)]
     pub disk_reserve: Option<u64>,
     /// What the server is called from outside [default: http(s)://LISTEN, localhost on loopback]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
@@ -152,26 +152,26 @@ pub struct Options {
     pub trusted_proxies: Option<String>,
     /// How long the server goes on serving after SIGTERM, in seconds, while it sends clients elsewhere
     /// and says so at /health/ready [default: 5]
-    #[arg(long, global = true, env = "CHANCERY_DRAIN", value_name = "SECONDS")]
+    #[arg(long, global = true, env = "CHANCERY_DRAIN", value_name = "SECONDS", value_parser = number::<u64>)]
     pub drain: Option<u64>,
     /// Connections at once [default: 10000]
-    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS", value_name = "NUMBER")]
+    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS", value_name = "NUMBER", value_parser = number::<u64>)]
     pub max_connections: Option<u64>,
     /// Connections at once from one address; raise it where a proxy stands in front [default: 1024]
-    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER")]
+    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER", value_parser = number::<u64>)]
     pub max_connections_per_address: Option<u64>,
     /// How long a connection may rest between requests, in seconds; a proxy's own time should be
     /// shorter [default: 60]
-    #[arg(long, global = true, env = "CHANCERY_IDLE_TIME", value_name = "SECONDS")]
+    #[arg(long, global = true, env = "CHANCERY_IDLE_TIME", value_name = "SECONDS", value_parser = number::<u64>)]
     pub idle_time: Option<u64>,
     /// How long one answer may take to be read, in seconds [default: 600]
-    #[arg(long, global = true, env = "CHANCERY_ANSWER_TIME", value_name = "SECONDS")]
+    #[arg(long, global = true, env = "CHANCERY_ANSWER_TIME", value_name = "SECONDS", value_parser = number::<u64>)]
     pub answer_time: Option<u64>,
     /// The largest JSON body, in MiB [default: 10]
-    #[arg(long, global = true, env = "CHANCERY_MAX_BODY", value_name = "MIB")]
+    #[arg(long, global = true, env = "CHANCERY_MAX_BODY", value_name = "MIB", value_parser = number::<u64>)]
     pub max_body: Option<u64>,
     /// The largest body of a batch, in MiB [default: 64]
-    #[arg(long, global = true, env = "CHANCERY_MAX_BATCH_BODY", value_name = "MIB")]
+    #[arg(long, global = true, env = "CHANCERY_MAX_BATCH_BODY", value_name = "MIB", value_parser = number::<u64>)]
     pub max_batch_body: Option<u64>,
     /// Whether people sign in here, by the pages of the OpenID provider: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_SIGN_IN", value_name = "ON")]
@@ -184,10 +184,10 @@ pub struct Options {
     #[arg(long, global = true, env = "CHANCERY_CONSOLE_LISTEN", value_name = "ADDRESS")]
     pub console_listen: Option<String>,
     /// How long a session of the console lasts after its last use, in seconds [default: 1800]
-    #[arg(long, global = true, env = "CHANCERY_CONSOLE_IDLE", value_name = "SECONDS")]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE_IDLE", value_name = "SECONDS", value_parser = number::<u64>)]
     pub console_idle: Option<u64>,
     /// How long a session of the console lasts in all, in seconds [default: 36000]
-    #[arg(long, global = true, env = "CHANCERY_CONSOLE_SESSION", value_name = "SECONDS")]
+    #[arg(long, global = true, env = "CHANCERY_CONSOLE_SESSION", value_name = "SECONDS", value_parser = number::<u64>)]
     pub console_session: Option<u64>,
     /// The class of authentication that people need for what administrators do: sfa (one factor), mfa (two), phr (a
     /// passkey) or phrh (one bound to hardware) [default: sfa]
@@ -225,13 +225,13 @@ pub struct Options {
     #[arg(long, global = true, env = "CHANCERY_MDS_NAME", value_name = "NAME")]
     pub mds_name: Option<String>,
     /// Memory of one password hash in KiB (argon2id) [default: 19456]
-    #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB")]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB", value_parser = number::<u32>)]
     pub password_memory: Option<u32>,
     /// Passes of one password hash over its memory (argon2id) [default: 2]
-    #[arg(long, global = true, env = "CHANCERY_PASSWORD_ITERATIONS", value_name = "NUMBER")]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_ITERATIONS", value_name = "NUMBER", value_parser = number::<u32>)]
     pub password_iterations: Option<u32>,
     /// Lanes of one password hash (argon2id) [default: 1]
-    #[arg(long, global = true, env = "CHANCERY_PASSWORD_PARALLELISM", value_name = "NUMBER")]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_PARALLELISM", value_name = "NUMBER", value_parser = number::<u32>)]
     pub password_parallelism: Option<u32>,
     /// Which identities must be proven before an identity replacement is executed: none, current,
     /// replacement or both [default: none]
@@ -259,18 +259,71 @@ pub struct Options {
     pub tls_client_ca: Option<PathBuf>,
 }
 
+/// The prefix of the variables of the environment.
+const PREFIX: &str = "CHANCERY_";
+
+/// A number. White space around it is no part of it.
+fn number<T: FromStr>(text: &str) -> Result<T, T::Err> {
+    text.trim().parse()
+}
+
+/// A value; if it is what a variable of the environment holds, without the line ends and blanks behind it: values that come from
+/// files end in a line end, which is part of none.
+fn trimmed<'a>(
+    name: &str,
+    text: &'a str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<&'a str, ConfigError> {
+    let name = format!("{PREFIX}{}", name.to_uppercase());
+    if variable(&name).as_deref() != Some(text) {
+        return Ok(text);
+    }
+    match text.trim_end() {
+        "" if !text.is_empty() => Err(ConfigError(format!("{name} holds nothing but white space"))),
+        trimmed => Ok(trimmed),
+    }
+}
+
+impl Arguments {
+    /// The file of options, and the options, as they are meant. `variable` reads the environment.
+    ///
+    /// # Errors
+    /// An option that is blank, or that TOML cannot hold, such as a path that is not UTF-8.
+    pub(crate) fn meant(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<(Option<PathBuf>, Options), ConfigError> {
+        let file = match self.config.as_ref().and_then(|path| path.to_str()) {
+            Some(path) => Some(trimmed("config", path, &variable)?.into()),
+            None => self.config.clone(),
+        };
+        let mut options = table(self.options.clone())?;
+        for (name, value) in &mut options {
+            if let toml::Value::String(text) = value {
+                *text = trimmed(name, text, &variable)?.to_owned();
+            }
+        }
+        Ok((file, read_table(options)?))
+    }
+}
+
+fn table(options: Options) -> Result<toml::Table, ConfigError> {
+    toml::Table::try_from(options).map_err(|error| ConfigError(error.to_string()))
+}
+
+fn read_table(table: toml::Table) -> Result<Options, ConfigError> {
+    table.try_into().map_err(|error: toml::de::Error| ConfigError(error.to_string()))
+}
+
 impl Options {
     /// These options; where one is missing, that of `others`.
     ///
     /// # Errors
     /// An option that TOML cannot hold, such as a path that is not UTF-8.
     pub fn or(self, others: Self) -> Result<Self, ConfigError> {
-        let table = |options| {
-            toml::Table::try_from(options).map_err(|error: toml::ser::Error| ConfigError(error.to_string()))
-        };
         let mut all = table(others)?;
         all.extend(table(self)?);
-        all.try_into().map_err(|error: toml::de::Error| ConfigError(error.to_string()))
+        read_table(all)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod display;
 
-use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
 use chancery_fetch::Networks;
@@ -163,11 +163,12 @@ impl Config {
     /// # Errors
     /// The first option that is invalid.
     pub fn read(arguments: &Arguments) -> Result<Self, ConfigError> {
-        let file = match &arguments.config {
+        let (file, options) = arguments.meant(|name| env::var(name).ok())?;
+        let file = match &file {
             Some(path) => read_file(path)?,
             None => Options::default(),
         };
-        Self::from_options(arguments.options.clone().or(file)?)
+        Self::from_options(options.or(file)?)
     }
 
     fn from_options(options: Options) -> Result<Self, ConfigError> {
@@ -328,7 +329,9 @@ fn target(text: &str) -> Result<Target, ConfigError> {
 
 fn public_url(text: &str) -> Result<String, ConfigError> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['?', '#', ' '])) {
+    let is_stray =
+        |letter: char| matches!(letter, '?' | '#') || letter.is_whitespace() || letter.is_control();
+    if rest.is_none_or(|rest| rest.is_empty() || rest.contains(is_stray)) {
         return Err(ConfigError(format!("public_url is a URL such as https://id.example.com, not {text:?}")));
     }
     Ok(text.trim_end_matches('/').to_owned())
@@ -354,6 +357,9 @@ fn root_secret(secret: String) -> Result<Secret, ConfigError> {
         return Err(ConfigError(format!(
             "root_client_secret must have at least {SHORTEST_SECRET} characters: leave it out to have one made"
         )));
+    }
+    if secret.contains(char::is_control) {
+        return Err(ConfigError("root_client_secret must be one line, without control characters".into()));
     }
     Ok(Secret::new(secret))
 }

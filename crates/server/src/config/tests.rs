@@ -1,7 +1,9 @@
 //! Which settings are accepted, and how they print.
 
+use clap::Parser as _;
+
 use super::Config;
-use crate::arguments::Options;
+use crate::arguments::{Arguments, Options};
 
 fn read(toml: &str) -> Result<Config, String> {
     let options: Options = toml::from_str(toml).map_err(|error| error.to_string())?;
@@ -42,6 +44,11 @@ fn mistakes_name_the_option() {
         ("tls_key = 'x'", "tls_certificate"),
         ("tls_client_ca = 'x'", "tls_certificate"),
         ("public_url = 'id.example.com'", "public_url"),
+        // as a value that comes from a file may be
+        ("public_url = \"https://id.example.com\\n\"", "public_url"),
+        ("public_url = \"https://id.example.com\\t/a\"", "public_url"),
+        ("public_url = 'https://id.example.com\u{a0}'", "public_url"),
+        ("root_client_secret = \"hush-hush-hush-hush\\nhush\"", "root_client_secret"),
         ("lisen = 'x'", "lisen"),
         ("root_client_secret = ''", "root_client_secret"),
         // the token endpoint accepts attempts: a secret must not be a dictionary word
@@ -68,6 +75,33 @@ fn mistakes_name_the_option() {
         let error = read(toml).unwrap_err();
         assert!(error.contains(word), "{toml}: {error}");
     }
+}
+
+/// Values of the environment end in a line end where they come from files; the command line is as it was typed.
+#[test]
+fn line_ends_and_blanks_behind_variables_are_no_part_of_them() {
+    let words = [
+        "chancery",
+        "--public-url",
+        "https://id.example.com \r\n",
+        "--drain",
+        " 7\n",
+        "--data-dir",
+        "/data ",
+    ];
+    let arguments = Arguments::parse_from(words);
+    let variables = |name: &str| match name {
+        "CHANCERY_PUBLIC_URL" => Some("https://id.example.com \r\n".to_owned()),
+        "CHANCERY_DATA_DIR" => Some("/elsewhere".to_owned()),
+        _ => None,
+    };
+    let (_, options) = arguments.meant(variables).unwrap();
+    assert_eq!(options.public_url.as_deref(), Some("https://id.example.com"));
+    assert_eq!(options.data_dir, Some("/data ".into()));
+    assert_eq!(options.drain, Some(7));
+    let blank = Arguments::parse_from(["chancery", "--log", "\n"]);
+    let refused = blank.meant(|name| (name == "CHANCERY_LOG").then(|| "\n".to_owned())).unwrap_err();
+    assert!(refused.0.contains("CHANCERY_LOG"), "{refused}");
 }
 
 #[test]

@@ -92,12 +92,14 @@ impl Folder {
                 Some(file) => {
                     let text =
                         fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-                    Some(text.trim_end_matches(['\r', '\n']).to_owned())
+                    Some(text)
                 }
                 None => env::var(name).ok(),
             };
-            if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
-                self.secrets.insert(name.clone(), secret);
+            // wherever it comes from, line ends and blanks behind it are no part of it
+            let secret = secret.as_deref().map(str::trim_end).filter(|secret| !secret.is_empty());
+            if let Some(secret) = secret {
+                self.secrets.insert(name.clone(), secret.to_owned());
             }
         }
         Ok(())

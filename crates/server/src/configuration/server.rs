@@ -37,8 +37,11 @@ pub struct Refusal {
 impl ManagedServer {
     /// The server at a URL: anywhere by https, on this machine without, too.
     pub fn open(url: &str) -> Result<Self, String> {
-        let token = match env::var("CHANCERY_TOKEN") {
-            Ok(token) if !token.is_empty() => Secret::new(token.as_str()),
+        // neither a token nor a URL has white space: values that come from files end in a line end
+        let given = env::var("CHANCERY_TOKEN").unwrap_or_default();
+        let url = url.trim();
+        let token = match given.trim() {
+            given if !given.is_empty() => Secret::new(given),
             _ => access_token(url).map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
         };
         let policy = Policy { networks: Networks::all(), plain_loopback: true, roots: Vec::new() };

@@ -239,6 +239,36 @@ async fn the_master_key_belongs_to_the_database() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("master key"));
 }
 
+/// A master key that was lost is not made anew beside the data that it sealed: a backup would keep the wrong one.
+async fn lost_master_key_is_not_replaced(engine: Engine) {
+    let database = Database::create(engine);
+    Process::start(&database, &[]).await.kill();
+    let key = database.folder().join("master.key");
+    let kept = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    let output = Command::new(Process::program())
+        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
+        .arg("--data-dir")
+        .arg(database.folder())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && told.contains("master.key is not there"), "{told}");
+    assert!(!key.exists());
+    std::fs::write(&key, kept).unwrap();
+    Process::start(&database, &[]).await.kill();
+}
+
+#[tokio::test]
+async fn a_lost_master_key_is_not_replaced_on_sqlite() {
+    lost_master_key_is_not_replaced(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_lost_master_key_is_not_replaced_on_postgres() {
+    lost_master_key_is_not_replaced(Engine::Postgres).await;
+}
+
 /// Metrics at an address of their own need no token; TLS serves HTTP/2 and HTTP/1.1.
 #[tokio::test]
 async fn tls_and_an_address_for_metrics() {

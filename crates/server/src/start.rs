@@ -103,7 +103,7 @@ impl Server {
     /// What failed, for people.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         let lock = prepare_files(config)?;
-        let master = master_key(&config.master_key_file)?;
+        let master = master_key(config).await?;
         let mut listener = bind(config.listen, config.tls.as_ref()).await?;
         let mut others = Vec::new();
         if let Some(address) = config.metrics_listen {
@@ -251,6 +251,13 @@ async fn open(config: &Config) -> Result<Store, StartError> {
     let (database, settings) = (config.database.clone(), config.store);
     let store = tokio::task::spawn_blocking(move || Store::open(&database, settings));
     store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+}
+
+async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
+    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
+    let (database, settings) = (config.database.clone(), config.store);
+    let found = tokio::task::spawn_blocking(move || Store::has_sealed_keys(&database, settings));
+    found.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
 /// A problem's cause, for the log.
@@ -403,8 +410,18 @@ fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     }
 }
 
-/// Reads the master key, or creates it, readable by its owner alone.
-fn master_key(path: &Path) -> Result<MasterKey, StartError> {
+/// Reads the master key, or creates it, readable by its owner alone. It is never made anew beside a database that has data:
+/// the new one opens nothing there, and would take the old one's place in backups.
+async fn master_key(config: &Config) -> Result<MasterKey, StartError> {
+    let path = &config.master_key_file;
+    // another process may make the key and the database meanwhile, in this order
+    if !path.exists() && has_sealed_keys(config).await? && !path.exists() {
+        return Err(StartError::new(
+            format!("master key {} is not there", path.display()),
+            "the database has keys that it sealed. Put the file back from a backup, or name where it is by \
+             CHANCERY_MASTER_KEY_FILE; nothing was written",
+        ));
+    }
     let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

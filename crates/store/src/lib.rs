@@ -184,6 +184,18 @@ impl Store {
         }))
     }
 
+    /// Whether a database has keys that a master key sealed, as of a server that has started on it. It is looked at before it
+    /// is opened: nothing is written, and one that is not there, or is empty, has none.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it cannot be reached or opened.
+    pub fn has_sealed_keys(target: &Target, settings: Settings) -> Result<bool, Error> {
+        match target {
+            Target::Sqlite(path) => sqlite::Sqlite::has_sealed_keys(path),
+            Target::Postgres(url) => postgres::Postgres::has_sealed_keys(url, settings),
+        }
+    }
+
     /// The same store, for operations of another class.
     #[must_use]
     pub fn with(&self, class: Class) -> Self {

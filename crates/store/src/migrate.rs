@@ -139,6 +139,9 @@ pub fn read_applied(
     Ok(applied)
 }
 
+/// Finds a key that a master key sealed: the first start makes some.
+pub const ANY_SEALED_KEY: &str = "SELECT 1 FROM signing_key LIMIT 1";
+
 /// Reads the floor.
 pub const READ_FLOOR: &str = "SELECT floor FROM schema_floor";
 

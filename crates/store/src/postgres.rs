@@ -94,6 +94,21 @@ impl Postgres {
         Self::start(servers, settings, 0)
     }
 
+    pub fn has_sealed_keys(url: &str, settings: Settings) -> Result<bool, Error> {
+        let servers = Servers::new(url, settings.insecure)?;
+        let mut session = await_database(&servers)?;
+        let mut is_there = |text: &str| {
+            let mut found = false;
+            session.query_all(&[(text, &[])], &mut |_, _| {
+                found = true;
+                Ok(())
+            })?;
+            Ok::<_, Error>(found)
+        };
+        Ok(is_there("SELECT 1 WHERE to_regclass('signing_key') IS NOT NULL")?
+            && is_there(migrate::ANY_SEALED_KEY)?)
+    }
+
     fn start(servers: Servers, settings: Settings, background: usize) -> Result<Arc<Self>, Error> {
         let servers = Arc::new(servers);
         let lanes = settings.connections.max(2);

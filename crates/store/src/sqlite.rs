@@ -219,6 +219,23 @@ impl Sqlite {
         Ok(Arc::new(Self::reading(path, epoch, settings)?))
     }
 
+    pub fn has_sealed_keys(path: &Path) -> Result<bool, Error> {
+        if !path.exists() {
+            return Ok(false);
+        }
+        let reader = Connection::open(path, true, ONCE, &Arc::default())?;
+        let is_there = |text: &str| {
+            let mut found = false;
+            reader.query(text, &[], &mut |_| {
+                found = true;
+                Ok(())
+            })?;
+            Ok::<_, Error>(found)
+        };
+        Ok(is_there("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
+            && is_there(migrate::ANY_SEALED_KEY)?)
+    }
+
     /// A store without a writer lane.
     fn reading(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Result<Self, Error> {
         let clock = Anchor::default();

@@ -227,16 +227,22 @@ fn spend(caller: &ScimCaller, now: Timestamp) -> Result<(), Problem> {
         new
     });
     let (now, each) = (now.0 * 1000, 1_000_000 / caller.rate.max(1));
-    let taken = spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
-        let next = until.max(now) + each;
-        (next - now <= BURST * 1_000_000).then_some(next)
-    });
+    let taken =
+        spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| taken_until(until, now, each));
     if taken.is_ok() {
         return Ok(());
     }
     let detail = format!("The token has {} requests a second. Go on in a second.", caller.rate);
     let wait = Duration::from_secs(1).as_secs().to_string();
     Err(Problem::new(ProblemKind::TooManyRequests, detail).with_header("retry-after", wait))
+}
+
+/// Until when the requests of a token are spent after one more, in microseconds; none where they are by now. What is spent
+/// further ahead than two bursts was spent before the clock was set back, and is over.
+fn taken_until(until: i64, now: i64, each: i64) -> Option<i64> {
+    let burst = BURST * 1_000_000;
+    let next = if until - now <= 2 * burst { until.max(now) } else { now } + each;
+    (next - now <= burst).then_some(next)
 }
 
 async fn by_access_token<'a>(
@@ -256,4 +262,26 @@ async fn by_access_token<'a>(
 fn unauthorized() -> Problem {
     let detail = "Send a token that is good for this instance: Authorization: Bearer ...";
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", "Bearer realm=\"scim\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::taken_until;
+
+    /// A token has the requests of two seconds at once, also after the clock was ahead.
+    #[test]
+    fn a_clock_that_was_ahead_stops_no_directory() {
+        const DAYS: i64 = 8 * 24 * 3_600_000_000;
+        let all = |now: i64, mut until: i64| {
+            let mut count = 0;
+            while let Some(next) = taken_until(until, now, 100_000) {
+                (until, count) = (next, count + 1);
+            }
+            (count, until)
+        };
+        let (count, until) = all(DAYS, 0);
+        assert_eq!(count, 20);
+        assert_eq!(all(0, until).0, 20, "what was spent ahead is over");
+        assert_eq!(all(DAYS - 1_000_000, until).0, 0, "times of requests may differ");
+    }
 }

@@ -4,11 +4,10 @@ use std::{net::Ipv4Addr, sync::Arc, time::Instant};
 
 use chancery_fetch::{Connections, Failure, Limits, Networks, Policy, PostBody, deliver};
 use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
+use chancery_webhook::LONGEST_PAUSE;
 
 /// The bounds of a delivery: of the answer nothing is needed.
 const LIMITS: Limits = Limits { bytes: 4 << 10, seconds: 15 };
-/// The longest rest that a receiver can ask for, in seconds.
-const LONGEST_REST: i64 = 3_600;
 /// The media type of an event (CloudEvents 1.0, HTTP binding, section 3.2).
 const EVENT: &str = "application/cloudevents+json";
 
@@ -32,7 +31,7 @@ async fn send(request: WebhookRequest, policy: &Policy, connections: &Connection
     match answered {
         Ok((status, retry_after)) => {
             let retry_after = retry_after.filter(|_| matches!(status, 429 | 503));
-            let retry_after = retry_after.map(|seconds| seconds.clamp(0, LONGEST_REST));
+            let retry_after = retry_after.map(|seconds| seconds.clamp(0, LONGEST_PAUSE / 1000));
             WebhookOutcome { status: Some(status), retry_after, failure: None, duration }
         }
         Err(failure) => {

@@ -10,6 +10,8 @@ pub const REMEMBERED: usize = 65_536;
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
 const SECOND: i64 = 1_000_000;
+/// The longest that a count can take, in microseconds: a minute, and another for requests whose times differ.
+const LONGEST: i64 = 2 * MINUTE;
 /// Characters of a name that count: no existing name is longer.
 const LONGEST_NAME: usize = 256;
 
@@ -44,8 +46,11 @@ struct Count {
 }
 
 impl Count {
+    /// How long it takes until the count is back at zero. One that would take longer than the longest was counted
+    /// before the clock was set back, and is over: otherwise it would shut callers out until the clock is there again.
     fn level(&self, now: i64) -> i64 {
-        (self.until - now).max(0)
+        let left = self.until - now;
+        if left > LONGEST { 0 } else { left.max(0) }
     }
 }
 

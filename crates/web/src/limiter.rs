@@ -85,6 +85,21 @@ mod tests {
         assert!(limiter.admit_name(2, "ada", Timestamp(0)).is_ok(), "each store has names of its own");
     }
 
+    /// A clock that was ahead shuts nobody out when it is set back.
+    #[test]
+    fn a_clock_that_was_ahead_shuts_nobody_out() {
+        const DAYS: i64 = 8 * 24 * 3_600_000;
+        let limiter = Limiter::new(Some(6));
+        let admit = |now| {
+            limiter.admit_address([192, 0, 2, 1].into(), Timestamp(now)).map_err(|refused| refused.headers)
+        };
+        while admit(DAYS).is_ok() {}
+        assert!((0..6).all(|_| admit(0).is_ok()), "what was counted ahead is over");
+        assert!(admit(0).is_err(), "the limit stands");
+        // requests whose times differ by less than a minute have one count
+        assert!(admit(-30_000).is_err());
+    }
+
     /// A name takes a fixed size, however long the path that contains it: strangers choose it.
     #[test]
     fn no_limit_and_bounded_memory() {

@@ -248,6 +248,17 @@ mod tests {
         begin(&limiter, home, "root", 0).unwrap().was_right();
     }
 
+    /// A clock that was ahead shuts nobody out when it is set back.
+    #[test]
+    fn a_clock_that_was_ahead_shuts_nobody_out() {
+        const DAYS: i64 = 8 * 24 * 3_600_000;
+        let limiter = ProofLimiter::new(Some(6));
+        let one = [192, 0, 2, 1];
+        while wrong(&limiter, one, "root", DAYS).is_ok() {}
+        assert!(wrong(&limiter, one, "root", 0).is_ok() && wrong(&limiter, one, "root", 0).is_ok());
+        assert_eq!(wrong(&limiter, one, "root", 0), Err(Refusal::Wrong(31)), "the limit stands");
+    }
+
     /// Concurrent attempts are limited like attempts one after another.
     #[test]
     fn concurrent_attempts_are_limited_alike() {

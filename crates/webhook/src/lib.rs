@@ -13,7 +13,7 @@ mod subscription;
 
 pub use delivery::{DELIVERIES, EventDelivery, list_deliveries};
 pub use operations::{REPLAY, REPLAYED, SKIP, TESTED, envelope, make_secret, replay, scope_of, skip, test};
-pub use schedule::{CIRCUIT, DISABLED_AFTER, PROBE_REST, TRIES, rest_after};
+pub use schedule::{CIRCUIT, DISABLED_AFTER, LONGEST_PAUSE, PROBE_REST, TRIES, rest_after};
 pub use signature::{SECRET_LIFE, Signing};
 pub use subscription::{
     EventHeaders, EventOrdering, EventStatus, EventSubscription, EventSubscriptionId, EventTypes,

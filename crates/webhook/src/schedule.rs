@@ -19,6 +19,10 @@ pub const TRIES: i64 = 10;
 pub const CIRCUIT: i64 = 10;
 /// How long a receiver that failed so often is left alone, in ms.
 pub const PROBE_REST: i64 = 60_000;
+/// The longest that a receiver is left alone because it asks so, in ms.
+pub const LONGEST_PAUSE: i64 = 3_600_000;
+/// The longest rest between two tries, in ms.
+pub const LONGEST_REST: i64 = 24 * 3_600_000 * 6 / 5;
 /// After how long without a success a subscription is disabled, in ms.
 pub const DISABLED_AFTER: i64 = 5 * 24 * 3_600_000;
 
@@ -31,7 +35,7 @@ pub fn rest_after(tries: i64, chance: u16) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RESTS, TRIES, rest_after};
+    use super::{LONGEST_PAUSE, LONGEST_REST, RESTS, TRIES, rest_after};
 
     #[test]
     fn a_delivery_is_tried_ten_times_within_four_days() {
@@ -39,6 +43,8 @@ mod tests {
             assert_eq!(rest_after(tries, 0), Some(rest));
             assert_eq!(rest_after(tries, u16::MAX), Some(rest + rest / 5));
         }
+        let longest = (1..TRIES).filter_map(|tries| rest_after(tries, u16::MAX)).max();
+        assert_eq!((longest, LONGEST_REST.max(LONGEST_PAUSE)), (Some(LONGEST_REST), LONGEST_REST));
         assert_eq!((rest_after(0, 0), rest_after(TRIES, 0)), (None, None));
         assert!(RESTS.iter().sum::<i64>() * 6 / 5 < 4 * 24 * 3_600_000);
     }

@@ -4,6 +4,8 @@ use chancery_record::{Timestamp, Value};
 use chancery_resource::{EventCursor, LIST, Sql, StateTable, StoreError, TrailState, Tx, feed::Outgoing};
 use uuid::Uuid;
 
+use crate::schedule::{LONGEST_PAUSE, LONGEST_REST};
+
 /// The most deliveries of a subscription that wait: beyond them it reads on when there are fewer.
 pub const MOST_WAITING: i64 = 100_000;
 
@@ -16,6 +18,15 @@ pub struct Health {
     pub failing_since: Option<Timestamp>,
     /// Until when the receiver is left alone.
     pub paused_until: Timestamp,
+}
+
+impl Health {
+    /// How long the receiver is still left alone, in ms. A pause that ends later than the longest there is was set before the
+    /// clock was set back, and is over.
+    pub const fn pause(&self, now: Timestamp) -> i64 {
+        let left = self.paused_until.0 - now.0;
+        if left < 0 || left > LONGEST_PAUSE { 0 } else { left }
+    }
 }
 
 /// A delivery that waits for its first or its next try.
@@ -96,7 +107,8 @@ pub fn count_waiting(tx: &mut Tx<'_>, subscription: Uuid) -> Result<i64, StoreEr
     Ok(tx.one(&text, &[Value::Id(subscription)], |row| row.int(0))?.unwrap_or(0))
 }
 
-/// Deliveries that are due, the oldest first; of a subject the first alone, where its order is kept.
+/// Deliveries that are due, the oldest first; of a subject the first alone, where its order is kept. What would rest longer
+/// than the longest there is was put off before the clock was set back, and is due, too.
 ///
 /// # Errors
 /// The store's.
@@ -114,21 +126,27 @@ pub fn due(
     };
     let text = format!(
         "SELECT d.rid, d.event, d.kind, d.subject, d.body, d.tries, d.trail, d.position FROM event_delivery d WHERE d.subscription_id = ?1 \
-         AND d.dead_on IS NULL AND d.due_on <= ?2{first} ORDER BY d.due_on, d.rid LIMIT {most}"
+         AND d.dead_on IS NULL AND d.due_on > ?2 AND d.due_on <= ?3{first} ORDER BY d.due_on, d.rid LIMIT {most}"
     );
     let mut due = Vec::new();
-    tx.query(&text, &[Value::Id(subscription), Value::Int(now.0)], |row| {
-        due.push(Waiting {
-            rid: row.int(0)?,
-            event: row.text(1)?.to_owned(),
-            kind: row.text(2)?.to_owned(),
-            subject: row.text(3)?.to_owned(),
-            body: row.text(4)?.to_owned(),
-            tries: row.int(5)?,
-            at: EventCursor { trail: row.int(6)?, position: row.int(7)?, event: 0 },
-        });
-        Ok(())
-    })?;
+    for (after, upto) in [(i64::MIN, now.0), (now.0.saturating_add(LONGEST_REST), i64::MAX)] {
+        if due.len() >= most {
+            break;
+        }
+        tx.query(&text, &[Value::Id(subscription), after.into(), upto.into()], |row| {
+            due.push(Waiting {
+                rid: row.int(0)?,
+                event: row.text(1)?.to_owned(),
+                kind: row.text(2)?.to_owned(),
+                subject: row.text(3)?.to_owned(),
+                body: row.text(4)?.to_owned(),
+                tries: row.int(5)?,
+                at: EventCursor { trail: row.int(6)?, position: row.int(7)?, event: 0 },
+            });
+            Ok(())
+        })?;
+    }
+    due.truncate(most);
     Ok(due)
 }
 

@@ -79,8 +79,9 @@ on_both_engines! {
         assert!(receiver.got().len() <= 1 + 10 + 8, "{}", receiver.got().len());
     }
 
-    /// A receiver that wants to be asked later is asked later.
-    async fn retry_after_is_obeyed(world: World) {
+    /// A receiver that wants to be asked later is asked later, and one that wants to be asked sooner not before its time: the
+    /// tries would be over before it is there again.
+    async fn retry_after_makes_tries_later_and_never_sooner(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         receiver.answer("429 Slow\r\nretry-after: 1");
@@ -89,6 +90,26 @@ on_both_engines! {
         receiver.answer("200 OK");
         let got = receiver.until(|got| got.len() == 3).await;
         assert_eq!(got[1].header("webhook-id"), got[2].header("webhook-id"));
+        let tried_on = |index: usize| got[index].header("webhook-timestamp").parse::<i64>().unwrap();
+        assert!(tried_on(2) - tried_on(1) >= 5, "{} s", tried_on(2) - tried_on(1));
+        until(&world, &path, |row| row["waiting"] == 0).await;
+    }
+
+    /// What was put off while the clock was ahead does not wait until the clock is there again.
+    async fn a_clock_that_was_ahead_pauses_no_deliveries(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        receiver.answer("503 No");
+        world.user("ada").await;
+        until(&world, &path, |row| row["waiting"] == 1 && !row["lastFailure"].is_null()).await;
+        let days = 8 * 24 * 3_600_000_i64;
+        world.sql(vec![
+            ("UPDATE event_delivery SET due_on = due_on + ?1", vec![days.into()]),
+            ("UPDATE event_subscriber SET paused_until = (SELECT max(due_on) FROM event_delivery)", vec![]),
+        ]).await;
+        receiver.answer("200 OK");
+        world.user("bob").await;
+        receiver.until(|got| got.len() >= 4).await;
         until(&world, &path, |row| row["waiting"] == 0).await;
     }
 }

@@ -80,7 +80,9 @@ impl Deliveries {
         let was = plan.health;
         let mut settled = Settled::of(target, plan, flown, (progress, now));
         let is_news = settled.health != was || !settled.is_progress_alone();
-        if !is_news && (progress.places.is_empty() || now.0 - progress.noted_on < NOTED) {
+        // a clock that was set back is no reason to wait
+        let is_noted = (0..NOTED).contains(&(now.0 - progress.noted_on));
+        if !is_news && (progress.places.is_empty() || is_noted) {
             return Ok(false);
         }
         settled.places = std::mem::take(&mut progress.places);
@@ -256,9 +258,10 @@ fn attempt(item: &Waiting, outcome: &WebhookOutcome) -> Attempt {
     }
 }
 
-/// When a delivery is tried again after so many tries; none where it is given up.
+/// When a delivery is tried again after so many tries; none where it is given up. A receiver can ask for later tries, and not
+/// for sooner ones: all of them would be over before it is there again.
 fn due_after(tries: i64, outcome: &WebhookOutcome, now: Timestamp) -> Option<Timestamp> {
     let rest = rest_after(tries, u16::from_le_bytes(random()))?;
     let asked = outcome.retry_after.map(|seconds| seconds * 1000);
-    Some(Timestamp(now.0 + asked.unwrap_or(rest)))
+    Some(Timestamp(now.0 + asked.unwrap_or(0).max(rest)))
 }

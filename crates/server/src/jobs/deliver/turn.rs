@@ -111,7 +111,7 @@ impl Deliveries {
             progress.tails.entry(trail).or_insert_with(|| self.app.context.tails.follow(trail));
         }
         let now = (self.now)();
-        let left = plan.health.paused_until.0 - now.0;
+        let left = plan.health.pause(now);
         if left > 0 {
             let rest = u64::try_from(left).unwrap_or_default();
             return Ok(Next::Rest(Duration::from_millis(rest).min(LONGEST_REST)));

@@ -103,12 +103,12 @@ on_both_engines! {
         assert_eq!(counters(&ada.read().await), (3, 3));
     }
 
-    /// A password is taken as it comes: nothing is trimmed, folded or composed.
+    /// A password is taken as it comes: nothing is trimmed, cut or folded.
     async fn passwords_are_taken_as_they_come(world: World) {
         let ada = Person::named(&world, "ada").await;
         for (password, not) in [
             ("  a nice blank frame  ", "a nice blank frame"),
-            ("Gr\u{fc}ne Ameisen 7", "Gru\u{308}ne Ameisen 7"),
+            ("Gr\u{fc}ne Ameisen 7", "gr\u{fc}ne ameisen 7"),
             ("\u{1f41c}\u{1f41c} two of the ants \u{0}", "\u{1f41c}\u{1f41c} two of the ants "),
             (&"x9 ".repeat(42), &"x9 ".repeat(41)),
         ] {
@@ -117,6 +117,37 @@ on_both_engines! {
             ada.call("lockout/reset").await.expect(200);
             assert!(ada.has(password).await, "{password:?}");
         }
+    }
+
+    /// Systems compose the same letters differently, and some keyboards type other spaces (RFC 8265, OpaqueString).
+    async fn a_password_is_the_same_however_its_letters_are_composed(world: World) {
+        let ada = Person::new(&world, json!({ "loginName": "Zo\u{eb} Adelaide" })).await;
+        let forms = ["Gr\u{f6}\u{df}e z\u{e4}hlt gr\u{fc}n", "Gro\u{308}\u{df}e\u{a0}za\u{308}hlt gru\u{308}n"];
+        for (set, typed) in [(forms[0], forms[1]), (forms[1], forms[0])] {
+            ada.reset(set).await.expect(200);
+            assert!(ada.has(set).await && ada.has(typed).await);
+            // the new password is the old one, whether or not there is a history
+            assert_eq!(wrong(ada.change(set, typed).await), ["/newPassword"]);
+        }
+        assert_eq!(wrong(ada.reset("Zoe\u{308}\u{2003}Adelaide").await), ["/newPassword"], "the login name");
+        world.set_option("PasswordHistoryCount", "2").await;
+        ada.reset(FIRST).await.expect(200);
+        assert_eq!(wrong(ada.reset(forms[1]).await), ["/newPassword"]);
+    }
+
+    /// A hash that an earlier release made of what was typed is right, and the hash of the composed password
+    /// follows it.
+    async fn a_hash_of_what_was_typed_gives_way(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        // made with argon2-cffi 25.1.0: "Gru\u{308}ne Ameisen 7", 8 KiB, one pass
+        let old = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQtb2YtMTYtYg$0SHMe/4cTm6MQIzoJehQ9NNbCIoAYGVgHny5UR70cWM";
+        world.sql(vec![("UPDATE user_password SET hash = ?1", vec![old.into()])]).await;
+        let (typed, composed) = ("Gru\u{308}ne Ameisen 7", "Gr\u{fc}ne Ameisen 7");
+        assert_eq!(wrong(ada.change(composed, "short").await), ["/oldPassword"], "the hash is of other bytes");
+        ada.call("lockout/reset").await.expect(200);
+        // the new password is refused, so the old one was right
+        assert_eq!(wrong(ada.change(typed, "short").await), ["/newPassword"]);
+        assert_eq!(wrong(ada.change(composed, "short").await), ["/newPassword"], "the hash was made anew");
     }
 
     /// A broken rule is 400 listing every broken rule, whichever operation sets the password.

@@ -2,6 +2,11 @@
 //!
 //! A PHC string is itself confidential, as it allows guessing offline: no type of this crate holds one and
 //! can be printed, and callers keep it out of `Debug` and logs.
+//!
+//! A password is hashed in its normalized form. Before 0.2.0 hashes were of the bytes that were typed, so these are
+//! tried, too, where they differ.
+
+use std::borrow::Cow;
 
 use argon2::{
     ARGON2ID_IDENT, Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version,
@@ -9,7 +14,7 @@ use argon2::{
 };
 use chancery_record::Secret;
 
-use crate::MAX_PASSWORD_BYTES;
+use crate::{MAX_PASSWORD_BYTES, form::normalized};
 
 /// The bytes of a salt (RFC 9106, section 3.1).
 const SALT: usize = 16;
@@ -126,12 +131,14 @@ impl std::error::Error for HashError {}
 pub struct Verification {
     /// Whether the password is right.
     pub right: bool,
-    /// Whether it is right and its hash has other parameters than are wanted now: hash it anew.
+    /// Whether it is right and its hash has other parameters than are wanted now, or is of another form of the
+    /// password: hash it anew.
     pub needs_rehash: bool,
 }
 
 /// Hashes a password with a new random salt; returns a PHC string.
 pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashError> {
+    let password = normalized(password);
     if password.expose().len() > MAX_PASSWORD_BYTES {
         return Err(HashError::TooLong);
     }
@@ -141,42 +148,72 @@ pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashEr
     hashed.map(|hashed| hashed.to_string()).map_err(|_| HashError::Failed)
 }
 
+/// The forms of a password that a hash can be of, the one that is hashed now first; none where it is longer than
+/// any that was set.
+fn forms(password: &Secret) -> Vec<Cow<'_, Secret>> {
+    let form = normalized(password);
+    let mut forms = Vec::with_capacity(2);
+    if let Cow::Owned(_) = form {
+        forms.push(Cow::Borrowed(password));
+    }
+    forms.insert(0, form);
+    forms.retain(|form| form.expose().len() <= MAX_PASSWORD_BYTES);
+    forms
+}
+
+fn is_of(stored: &PasswordHash, form: &Secret) -> bool {
+    Argon2::default().verify_password(form.expose(), stored).is_ok()
+}
+
 /// Verifies a password against a PHC string, with the parameters in the string. The password is wrong if the
 /// string is unreadable, not argon2id, or beyond the bounds of [`Parameters`], or the password is longer than
 /// [`MAX_PASSWORD_BYTES`]; this costs the work of the wanted parameters, too. Without enough memory every
 /// password is wrong.
 pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verification {
-    let short = password.expose().len() <= MAX_PASSWORD_BYTES;
-    let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| short) else {
+    let forms = forms(password);
+    let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| !forms.is_empty()) else {
         verify_nobody(password, wanted);
         return Verification { right: false, needs_rehash: false };
     };
-    let right = Argon2::default().verify_password(password.expose(), &stored).is_ok();
-    Verification { right, needs_rehash: right && !is_as_wanted }
+    let right = forms.iter().find(|form| is_of(&stored, form));
+    let is_normalized = right.is_some_and(|form| form.expose() == normalized(password).expose());
+    Verification { right: right.is_some(), needs_rehash: right.is_some() && !(is_as_wanted && is_normalized) }
 }
 
 /// Does the work of [`verify`] for a user who does not exist or has no password, so that the time of an
 /// answer does not reveal it. The time is that of a hash with the wanted parameters; a hash with older ones
 /// differs until it is rehashed.
 pub fn verify_nobody(password: &Secret, wanted: &Parameters) {
-    let password = password.expose();
-    let password = password.get(..MAX_PASSWORD_BYTES).unwrap_or(password);
-    let mut out = [0; OUTPUT];
-    if let Ok(engine) = wanted.engine() {
-        std::hint::black_box(engine.hash_password_into(password, &[0; SALT], &mut out)).ok();
+    let work = |bytes: &[u8]| {
+        let mut out = [0; OUTPUT];
+        if let Ok(engine) = wanted.engine() {
+            std::hint::black_box(engine.hash_password_into(bytes, &[0; SALT], &mut out)).ok();
+        }
+        std::hint::black_box(out);
+    };
+    let forms = forms(password);
+    if forms.is_empty() {
+        let bytes = password.expose();
+        work(bytes.get(..MAX_PASSWORD_BYTES).unwrap_or(bytes));
     }
-    std::hint::black_box(out);
+    for form in &forms {
+        work(form.expose());
+    }
+}
+
+/// Whether two passwords are the same, however their letters are composed.
+pub fn is_same_password(one: &Secret, other: &Secret) -> bool {
+    normalized(one).matches(normalized(other).expose())
 }
 
 /// Whether the password is one of the user's earlier ones, given the newest first. At most [`MAX_HISTORY`]
 /// are checked; unreadable hashes match nothing.
 pub fn is_among(password: &Secret, history: &[impl AsRef<str>]) -> bool {
-    password.expose().len() <= MAX_PASSWORD_BYTES
-        && history.iter().take(MAX_HISTORY).any(|phc| {
-            read(phc.as_ref(), &Parameters::default()).is_some_and(|(stored, _)| {
-                Argon2::default().verify_password(password.expose(), &stored).is_ok()
-            })
-        })
+    let forms = forms(password);
+    history.iter().take(MAX_HISTORY).any(|phc| {
+        let stored = read(phc.as_ref(), &Parameters::default());
+        stored.is_some_and(|(stored, _)| forms.iter().any(|form| is_of(&stored, form)))
+    })
 }
 
 /// A PHC string that may be verified against, and whether its parameters are the wanted ones.
@@ -195,9 +232,10 @@ fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use argon2::PasswordHasher as _;
     use chancery_record::Secret;
 
-    use super::{HashError, MAX_HISTORY, Parameters, Verification, hash, is_among, verify};
+    use super::{HashError, MAX_HISTORY, Parameters, Verification, hash, is_among, is_same_password, verify};
 
     /// Below what `new` accepts, so that tests do not wait.
     const QUICK: Parameters = Parameters { memory_kib: 256, iterations: 2, parallelism: 1 };
@@ -242,6 +280,53 @@ mod tests {
         let old = Verification { right: true, needs_rehash: true };
         assert_eq!(verify(&second, &password, &Parameters::default()), old);
         assert_eq!(verify(&second, &secret("no"), &Parameters::default()), WRONG);
+    }
+
+    /// A hash of what was typed, as releases before 0.2.0 made it.
+    fn hash_as_typed(password: &str) -> String {
+        let engine = QUICK.engine().unwrap();
+        engine.hash_password_with_salt(password.as_bytes(), &[7; 16]).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_password_is_the_same_however_its_letters_are_composed() {
+        let (composed, decomposed) =
+            (secret("Gr\u{f6}\u{df}e z\u{e4}hlt"), secret("Gro\u{308}\u{df}e za\u{308}hlt"));
+        assert!(is_same_password(&composed, &decomposed) && !is_same_password(&composed, &secret("x")));
+        for made in [&composed, &decomposed] {
+            let phc = hash(made, &QUICK).unwrap();
+            for typed in [&composed, &decomposed] {
+                assert_eq!(verify(&phc, typed, &QUICK), RIGHT);
+                assert!(is_among(typed, &[&phc]));
+            }
+        }
+        assert_eq!(verify(&hash(&composed, &QUICK).unwrap(), &secret("Grosse zahlt"), &QUICK), WRONG);
+    }
+
+    #[test]
+    fn a_hash_of_what_was_typed_is_right_and_made_anew() {
+        let (text, password) = ("Gro\u{308}\u{df}e", secret("Gro\u{308}\u{df}e"));
+        let old = hash_as_typed(text);
+        let found = verify(&old, &password, &QUICK);
+        assert_eq!(found, Verification { right: true, needs_rehash: true });
+        assert!(is_among(&password, &[&old]));
+        assert_eq!(verify(&hash(&password, &QUICK).unwrap(), &password, &QUICK), RIGHT);
+        assert_eq!(
+            verify(&hash_as_typed("Gr\u{f6}\u{df}e"), &password, &QUICK),
+            RIGHT,
+            "what was composed already"
+        );
+    }
+
+    /// A password whose normalized form is too long: its letters excluded from composition take more bytes.
+    #[test]
+    fn a_form_that_is_too_long_is_not_hashed() {
+        let password = secret(&"\u{1d160}".repeat(256));
+        assert_eq!(password.expose().len(), 1024);
+        assert_eq!(hash(&password, &QUICK), Err(HashError::TooLong));
+        assert_eq!(verify(&hash_as_typed("a"), &password, &QUICK), WRONG);
+        let old = verify(&hash_as_typed(&"\u{1d160}".repeat(256)), &password, &QUICK);
+        assert_eq!(old, Verification { right: true, needs_rehash: true });
     }
 
     /// The test vectors of the reference implementation (`src/test.c`: a short salt, one and two lanes), and

@@ -6,6 +6,7 @@
 
 mod advice;
 mod blocklist;
+mod form;
 pub mod hash;
 pub mod lockout;
 #[cfg(any(test, feature = "model"))]

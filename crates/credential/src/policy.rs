@@ -1,12 +1,12 @@
 //! The password policy: which passwords are good enough.
 //!
-//! A password is hashed byte for byte: it is not trimmed, normalised or cut. Only the comparisons with names
-//! and with the blocklist fold copies of it.
+//! The rules are for the form of a password that is hashed: its letters are composed and its spaces are of one
+//! kind, and it is neither trimmed nor cut. Only the comparisons with names and with the blocklist fold copies of it.
 
 use chancery_record::{Secret, fold};
 use zeroize::Zeroizing;
 
-use crate::{MAX_PASSWORD_BYTES, advice::advice, blocklist::is_common};
+use crate::{MAX_PASSWORD_BYTES, advice::advice, blocklist::is_common, form::normalized};
 
 /// The rules for a password: the options Password.. of a user store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,7 @@ impl Policy {
     /// to the blocklist's detail, else to the last one, and is never itself the reason of a refusal. The work
     /// is like that of a hash: call this where blocking is allowed.
     pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<BrokenRule> {
+        let password = &*normalized(password);
         let bytes = password.expose();
         let Ok(text) = std::str::from_utf8(bytes) else {
             return vec![BrokenRule { code: "PasswordText", detail: "Use text in UTF-8.".to_owned() }];
@@ -213,6 +214,17 @@ mod tests {
         let open = Policy { max_length: usize::MAX, ..Policy::default() };
         assert_eq!(codes(&open, &"🐜".repeat(256)), [""; 0]);
         assert_eq!(codes(&open, &"🐜".repeat(257)), ["PasswordMaxLength"]);
+    }
+
+    #[test]
+    fn the_form_that_is_hashed_is_checked() {
+        let policy = Policy { max_length: 10, ..Policy::default() };
+        assert_eq!(codes(&policy, &"o\u{308}".repeat(10)), [""; 0]);
+        assert_eq!(codes(&policy, &"o\u{308}".repeat(7)), ["PasswordMinLength"]);
+        let person = Person { login_name: "Z\u{f6}e", ..ADA };
+        let short = Policy { min_length: 1, ..Policy::default() };
+        let broken = short.check(&Secret::new("Zo\u{308}e"), &person);
+        assert_eq!(broken.first().map(|broken| broken.code), Some("PasswordNotLoginName"));
     }
 
     #[test]

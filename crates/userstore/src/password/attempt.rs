@@ -1,7 +1,7 @@
 //! Attempts at a user's password: each is counted before the password is verified.
 
 use chancery_credential::{
-    hash::{Verification, hash, verify, verify_nobody},
+    hash::{Verification, hash, is_same_password, verify, verify_nobody},
     lockout::{self, AttemptStart, FailedAttempt, Reason},
 };
 use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
@@ -165,7 +165,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verification { right, needs_rehash } = check(&hashes, &old, &parameters);
-        let is_same = right && new.matches(old.expose());
+        let is_same = right && is_same_password(&new, &old);
         let made = right.then(|| if is_same { HashOutcome::Used } else { making() });
         // the hash of a new password replaces the old one anyway
         let stays = needs_rehash && !matches!(made, Some(HashOutcome::Hash(_)));

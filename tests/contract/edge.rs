@@ -153,6 +153,19 @@ on_both_engines! {
         }
     }
 
+    /// A transfer coding that is not decoded is refused: a proxy in front would read another body than this server.
+    async fn a_transfer_coding_that_is_not_read_is_refused(world: World) {
+        let users = "/api/userstore/v2/default/administration/User";
+        for (coding, status) in [("gzip, chunked", 501), ("chunked, chunked", 501), ("chunked\r\ntransfer-encoding: chunked", 501), ("Chunked", 401)] {
+            let mut connection = connect(&world.base).await;
+            let body = "2\r\n{}\r\n0\r\n\r\n";
+            send(&mut connection, &format!("POST {users} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: {coding}\r\n\r\n{body}")).await;
+            let (head, _) = receive(&mut connection).await;
+            assert!(head.starts_with(&format!("http/1.1 {status}")), "{coding}: {head}");
+            assert!(status != 501 || head.contains("connection: close"), "{head}");
+        }
+    }
+
     /// A, also: HTTP/1.1 has a Host, once; HTTP/1.0 needs none. A head has a bound.
     async fn a_request_names_its_host(world: World) {
         for (version, hosts, status) in [("1.1", "", 400), ("1.1", "host: a\r\nhost: b\r\n", 400), ("1.1", "host: a\r\n", 200), ("1.0", "", 200)] {

@@ -108,6 +108,13 @@ pub fn leave_body_out(response: &mut Response<AnswerBody>) {
     *response.body_mut() = AnswerBody::Whole(None);
 }
 
+/// The answer to a transfer coding that is not read. Where the body ends is not sure, so the connection ends with it.
+pub fn unread_coding() -> Response<AnswerBody> {
+    let mut response = respond(501, "text/plain", "No transfer coding but chunked is read.");
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// Adds headers; a value that is not valid in a header is left out.
 pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static str, String)>) {
     for (name, value) in headers {

@@ -12,7 +12,7 @@ use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
 use chancery_store::{Class, Error, Figure, Store};
-use http::{Request, Response, Version, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
@@ -246,6 +246,7 @@ impl App {
         let started = Instant::now();
         let (mut entry, mut beside) = (None, None);
         let outcome = match check_host(&parts) {
+            Ok(()) if has_unread_coding(&parts.headers) => Ok(answer::unread_coding()),
             Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut beside)).await,
             Err(problem) => Err(problem),
         };
@@ -376,6 +377,14 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
         return Err(problem.with_header("connection", "close"));
     }
     Ok(())
+}
+
+/// Whether a body has a transfer coding beside the framing of HTTP/1.1, which alone is read (RFC 9112, section 6.1): a proxy in
+/// front that decodes it would read another body.
+fn has_unread_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let is_read = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    codings.next().is_some_and(|first| !is_read(first)) || codings.next().is_some()
 }
 
 /// Whether people sign in here, and what they need at the services.

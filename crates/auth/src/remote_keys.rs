@@ -142,7 +142,11 @@ mod tests {
 
     #[tokio::test]
     async fn keys_are_kept_for_a_while() {
-        let keys = RemoteKeys::new(Policy { plain_loopback: true, ..Policy::default() });
+        let keys = RemoteKeys::new(Policy {
+            networks: "127.0.0.0/8".parse().unwrap(),
+            plain_loopback: true,
+            ..Policy::default()
+        });
         let url = serve(vec![SET, "{}", SET]);
         assert_eq!(keys.at(HOME, &url, false, Timestamp(0)).await.len(), 1);
         assert_eq!(keys.at(HOME, &url, true, Timestamp(SOON - 1)).await.len(), 1, "not asked for so soon");
@@ -156,7 +160,11 @@ mod tests {
     /// Addresses that accept a connection and never answer do not keep others from being fetched.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn silence_holds_up_its_own_subscription_alone() {
-        let keys = std::sync::Arc::new(RemoteKeys::new(Policy { plain_loopback: true, ..Policy::default() }));
+        let keys = std::sync::Arc::new(RemoteKeys::new(Policy {
+            networks: "127.0.0.0/8".parse().unwrap(),
+            plain_loopback: true,
+            ..Policy::default()
+        }));
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", silent.local_addr().unwrap());
         let mut asked = Vec::new();

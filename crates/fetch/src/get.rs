@@ -36,7 +36,7 @@ pub struct Limits {
 pub struct Policy {
     /// Networks outside the public internet that may be fetched from, such as the operator's own.
     pub networks: Networks,
-    /// Whether `http` is allowed, to loopback addresses only: for tests and development.
+    /// Whether `http` is allowed, to loopback addresses of these networks only: for tests and development.
     pub plain_loopback: bool,
     /// Root certificates (DER) that are trusted beside the system's; one that cannot be read is left out.
     pub roots: Vec<Vec<u8>>,
@@ -229,8 +229,13 @@ async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<Soc
         Host::Ipv6(address) => address.to_string(),
         Host::Domain(name) => name.to_owned(),
     };
-    let admit =
-        |address: IpAddr| if is_plain { address.is_loopback() } else { policy.networks.admit(address) };
+    let admit = |address: IpAddr| {
+        if is_plain {
+            address.is_loopback() && policy.networks.holds(address)
+        } else {
+            policy.networks.admit(address)
+        }
+    };
     look_up(&host, port, admit).await
 }
 

@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
 const SHORT: Limits = Limits { bytes: 1_000, seconds: 1 };
 
 fn plain() -> Policy {
-    Policy { plain_loopback: true, ..Policy::default() }
+    Policy { networks: "127.0.0.0/8, ::1".parse().unwrap(), plain_loopback: true, ..Policy::default() }
 }
 
 fn answer(head: &str, body: &str) -> String {
@@ -188,7 +188,8 @@ async fn addresses_that_are_not_public_are_refused() {
         let refused = get(&format!("https://{host}:{port}/"), LIMITS, &Policy::default()).await;
         assert_eq!(refused, Err(Failure::Address), "{host}");
         // allowing loopback over http does not allow it over https
-        assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &plain()).await, Err(Failure::Address));
+        let nowhere = Policy { networks: Networks::default(), ..plain() };
+        assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &nowhere).await, Err(Failure::Address));
     }
     assert!(server.requests().is_empty());
 }
@@ -261,4 +262,22 @@ fn failures_have_texts() {
     assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
     let told = Failure::Address.to_string();
     assert!(told.contains("not on the public internet") && told.contains("CHANCERY_PRIVATE_DESTINATIONS"));
+}
+
+/// Without TLS what is named is reached, and no other address of this machine.
+#[tokio::test]
+async fn http_goes_to_named_addresses_alone() {
+    let server = TestServer::plain(answer("200 OK", "hello").as_bytes()).await;
+    for (networks, is_reached) in
+        [("127.0.0.1", true), ("127.0.0.0/8", true), ("127.0.0.2", false), ("::1", false), ("", false)]
+    {
+        let policy =
+            Policy { networks: networks.parse().unwrap(), plain_loopback: true, ..Policy::default() };
+        let got = get(&server.url("/"), LIMITS, &policy).await;
+        if is_reached {
+            assert_eq!(got.unwrap(), b"hello", "{networks}");
+        } else {
+            assert_eq!(got, Err(Failure::Address), "{networks}");
+        }
+    }
 }

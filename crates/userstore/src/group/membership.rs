@@ -1,5 +1,7 @@
 //! The graph of groups: no group inside itself, none nested too deeply; memberships at any depth.
 
+use std::collections::{HashMap, HashSet};
+
 use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
 
@@ -37,23 +39,51 @@ fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached,
         Direction::Up => ("child_rid", "parent_rid"),
         Direction::Down => ("parent_rid", "child_rid"),
     };
-    let mut longest = std::collections::HashMap::new();
+    let mut links = Links::new();
     for chunk in from.chunks(512) {
-        let mut sql = Sql::new(
-            "WITH RECURSIVE reached (rid, depth) AS (SELECT g.rid, CAST(0 AS BIGINT) FROM user_group g WHERE g.rid IN ",
-        );
+        let mut sql =
+            Sql::new("WITH RECURSIVE reached (rid) AS (SELECT g.rid FROM user_group g WHERE g.rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
         sql.add(&format!(
-            " UNION SELECT e.{far}, r.depth + 1 FROM group_edge e JOIN reached r ON e.{near} = r.rid \
-             WHERE r.depth <= {MAX_NESTING}) SELECT rid, MAX(depth) FROM reached GROUP BY rid"
+            " UNION SELECT e.{far} FROM group_edge e JOIN reached r ON e.{near} = r.rid) \
+             SELECT r.rid, e.{far} FROM reached r LEFT JOIN group_edge e ON e.{near} = r.rid"
         ));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let depth = longest.entry(row.int(0)?).or_insert(0);
-            *depth = row.int(1)?.max(*depth);
+            let next = links.entry(row.int(0)?).or_default();
+            if !row.is_null(1)? {
+                next.insert(row.int(1)?);
+            }
             Ok(())
         })?;
     }
-    Ok(longest.into_iter().collect())
+    Ok(depths(&links))
+}
+
+/// The groups that are next to each group in one direction.
+type Links = HashMap<i64, HashSet<i64>>;
+
+/// The length of the longest path to each group. Each link is followed once: of the paths between groups that all link to
+/// each other there are more than anybody could count.
+fn depths(links: &Links) -> Reached {
+    let mut open: HashMap<i64, usize> = HashMap::new();
+    for next in links.values().flatten() {
+        *open.entry(*next).or_default() += 1;
+    }
+    let mut longest: HashMap<i64, i64> = links.keys().map(|rid| (*rid, 0)).collect();
+    let mut ready: Vec<i64> = links.keys().copied().filter(|rid| !open.contains_key(rid)).collect();
+    while let Some(rid) = ready.pop() {
+        let depth = longest.get(&rid).copied().unwrap_or(0) + 1;
+        for next in links.get(&rid).into_iter().flatten() {
+            longest.entry(*next).and_modify(|known| *known = depth.max(*known)).or_insert(depth);
+            if let Some(left) = open.get_mut(next) {
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(*next);
+                }
+            }
+        }
+    }
+    longest.into_iter().collect()
 }
 
 /// Refuses new links between the groups on one side and those on the other if they close a circle or nest
@@ -103,4 +133,24 @@ pub fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
              SELECT rid FROM above)",
         );
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Links, depths};
+
+    #[test]
+    fn the_longest_path_counts() {
+        // 1 -> 2 -> 3, and 1 -> 3
+        let links = Links::from([(1, [2, 3].into()), (2, [3].into()), (3, [].into())]);
+        let mut found = depths(&links);
+        found.sort_unstable();
+        assert_eq!(found, [(1, 0), (2, 1), (3, 2)]);
+    }
+
+    #[test]
+    fn groups_that_all_link_are_walked_once() {
+        let links: Links = (0..100).map(|rid| (rid, (rid + 1..100).collect())).collect();
+        assert_eq!(depths(&links).iter().map(|(_, depth)| *depth).max(), Some(99));
+    }
 }

@@ -1,6 +1,8 @@
 //! Many operations in one request (RFC 7644, section 3.7): in their order, each in its own transaction.
 
 mod circle;
+mod run;
+mod trial;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,19 +16,17 @@ use chancery_scim::{Refusal, ScimType};
 use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, respond};
 use futures_util::future::join_all;
-use http::{Method as HttpMethod, Response, header};
+use http::{Method as HttpMethod, Response};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    address::{self, Asked, Verb},
-    form::BODY,
-    http::Caller,
-    search::json_of,
-};
+use self::run::Execution;
+use crate::{form::BODY, http::Caller};
 
 const RESPONSE: &str = "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
 /// The most operations of a request.
 const MOST: usize = 1000;
+/// The most references of a request to what it creates.
+const REFERENCES: usize = 10_000;
 /// How many creations run at once, so that they share commits.
 const TOGETHER: usize = 16;
 /// The beginning of a reference to what another operation creates.
@@ -53,17 +53,17 @@ struct Step {
     outcome: Option<Map<String, Value>>,
 }
 
-/// Runs the operations.
+/// Runs the operations; where `dry_run` is set, tries each by itself and writes nothing.
 ///
 /// # Errors
-/// The request as a whole cannot be read, or has too many operations.
-pub async fn run(caller: &Caller<'_>, sent: &Json) -> Result<Response<AnswerBody>, Problem> {
+/// The request as a whole cannot be read, or has too many operations or references.
+pub async fn run(caller: &Caller<'_>, sent: &Json, dry_run: bool) -> Result<Response<AnswerBody>, Problem> {
     let sent = sent.to_serde();
     let mut steps = read(&sent)?;
-    let most_errors = member(&sent, "failOnErrors").and_then(Value::as_u64).filter(|most| *most > 0);
+    let most_errors = most_errors(&sent)?;
     let (mut made, mut errors) = (BTreeMap::new(), 0_u64);
     let mut unmade: BTreeSet<String> = creations(&steps).map(|(id, _)| id.to_owned()).collect();
-    let mut open = Vec::new();
+    let mut managers = Vec::new();
     let mut waiting = order(&steps).into_iter().peekable();
     while waiting.peek().is_some() {
         if most_errors.is_some_and(|most| errors >= most) {
@@ -74,11 +74,12 @@ pub async fn run(caller: &Caller<'_>, sent: &Json) -> Result<Response<AnswerBody
             && let Some(Step { method, data: Some(data), .. }) = steps.get_mut(*index)
             && *method == HttpMethod::POST
         {
-            open.extend(circle::take_out(data, &unmade).into_iter().map(|link| (*index, link)));
+            managers.extend(circle::take_manager(data, &unmade).map(|manager| (*index, manager)));
         }
+        let run = Execution { caller, dry_run, made: &made, unmade: &unmade };
         let mut under_way = Vec::with_capacity(together.len());
         for step in together.iter().filter_map(|index| steps.get(*index)) {
-            under_way.push(one(caller, step, &made));
+            under_way.push(run.one(step));
         }
         let outcomes = join_all(under_way).await;
         for (index, outcome) in together.into_iter().zip(outcomes) {
@@ -91,9 +92,10 @@ pub async fn run(caller: &Caller<'_>, sent: &Json) -> Result<Response<AnswerBody
             step.outcome = Some(outcome.told);
         }
     }
-    for (index, link) in open {
+    let run = Execution { caller, dry_run, made: &made, unmade: &unmade };
+    for (index, manager) in managers {
         if let Some(step) = steps.get_mut(index) {
-            close(caller, step, &link, &made).await;
+            run.close(step, &manager).await;
         }
     }
     let outcomes: Vec<Value> = steps.into_iter().filter_map(|step| step.outcome.map(Value::Object)).collect();
@@ -105,8 +107,31 @@ fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     object.as_object()?.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
+fn wrong(detail: String) -> Problem {
+    Refusal::wrong(ScimType::InvalidSyntax, detail).into()
+}
+
+/// After how many errors the request ends, if it says so.
+fn most_errors(sent: &Value) -> Result<Option<u64>, Problem> {
+    match member(sent, "failOnErrors") {
+        None | Some(Value::Null) => Ok(None),
+        Some(most) => match most.as_u64() {
+            Some(most) => Ok(Some(most).filter(|most| *most > 0)),
+            None => Err(wrong("/failOnErrors must be a whole number".into())),
+        },
+    }
+}
+
+/// The text of an operation's member, if it has one.
+fn text(operation: &Value, name: &str, index: usize) -> Result<Option<String>, Problem> {
+    match member(operation, name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(format!("/Operations/{index}/{name} must be a string"))),
+    }
+}
+
 fn read(sent: &Value) -> Result<Vec<Step>, Problem> {
-    let wrong = |detail: String| Problem::from(Refusal::wrong(ScimType::InvalidSyntax, detail));
     let operations = member(sent, "Operations").and_then(Value::as_array);
     let operations =
         operations.ok_or_else(|| wrong("The body must be an object with an array Operations.".into()))?;
@@ -114,21 +139,36 @@ fn read(sent: &Value) -> Result<Vec<Step>, Problem> {
         let detail = format!("A request has at most {MOST} operations, not {}.", operations.len());
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let read = |(index, operation): (usize, &Value)| {
-        let text = |name| member(operation, name).and_then(Value::as_str).map(str::to_owned);
-        let method = text("method").unwrap_or_default().to_ascii_uppercase();
-        if !matches!(method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") {
-            return Err(wrong(format!("/Operations/{index}/method must be POST, PUT, PATCH or DELETE")));
-        }
-        let path = text("path").ok_or_else(|| wrong(format!("/Operations/{index}/path is missing")))?;
-        let method = HttpMethod::from_bytes(method.as_bytes()).unwrap_or(HttpMethod::POST);
-        if method == HttpMethod::POST && text("bulkId").is_none() {
-            return Err(wrong(format!("/Operations/{index}/bulkId is missing: a POST has one")));
-        }
-        let data = member(operation, "data").cloned();
-        Ok(Step { method, path, bulk_id: text("bulkId"), version: text("version"), data, outcome: None })
-    };
-    operations.iter().enumerate().map(read).collect()
+    let steps: Vec<Step> = operations.iter().enumerate().map(read_step).collect::<Result<_, _>>()?;
+    let mut ids = BTreeSet::new();
+    if let Some(id) = steps.iter().filter_map(|step| step.bulk_id.as_deref()).find(|id| !ids.insert(*id)) {
+        return Err(wrong(format!("The bulkId {} is there twice.", shortened(id))));
+    }
+    let mut count = 0;
+    for step in &steps {
+        references(step, &mut |_| count += 1);
+    }
+    if count > REFERENCES {
+        let detail = format!("A request has at most {REFERENCES} references by bulkId, not {count}.");
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    Ok(steps)
+}
+
+fn read_step((index, operation): (usize, &Value)) -> Result<Step, Problem> {
+    let text = |name| text(operation, name, index);
+    let method = text("method")?.unwrap_or_default().to_ascii_uppercase();
+    if !matches!(method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") {
+        return Err(wrong(format!("/Operations/{index}/method must be POST, PUT, PATCH or DELETE")));
+    }
+    let path = text("path")?.ok_or_else(|| wrong(format!("/Operations/{index}/path is missing")))?;
+    let method = HttpMethod::from_bytes(method.as_bytes()).unwrap_or(HttpMethod::POST);
+    let bulk_id = text("bulkId")?;
+    if method == HttpMethod::POST && bulk_id.is_none() {
+        return Err(wrong(format!("/Operations/{index}/bulkId is missing: a POST has one")));
+    }
+    let data = member(operation, "data").cloned();
+    Ok(Step { method, path, bulk_id, version: text("version")?, data, outcome: None })
 }
 
 /// The order in which operations run: as they came, but what refers to something that is created behind it comes after
@@ -179,39 +219,6 @@ fn creations(steps: &[Step]) -> impl Iterator<Item = (&str, usize)> {
     posts.filter_map(|(index, step)| Some((step.bulk_id.as_deref()?, index)))
 }
 
-/// Adds a reference that was taken out, because what it names came after, to what was created by then.
-async fn close(caller: &Caller<'_>, step: &mut Step, link: &circle::Link, made: &BTreeMap<String, String>) {
-    let own = step.bulk_id.as_ref().and_then(|id| made.get(id));
-    let (Some(own), Some(outcome)) = (own, &mut step.outcome) else { return };
-    let closed = match made.get(&link.to) {
-        Some(id) => {
-            let closing = Step {
-                method: HttpMethod::PATCH,
-                path: format!("{}/{own}", step.path.trim_end_matches('/')),
-                bulk_id: None,
-                version: None,
-                data: Some(link.patch(id)),
-                outcome: None,
-            };
-            perform(caller, &closing, made).await
-        }
-        None => Err(unmade(&link.to)),
-    };
-    match closed {
-        Ok((_, _, version)) => {
-            outcome.insert("version".into(), version.into());
-        }
-        Err(problem) => refuse(outcome, &problem),
-    }
-}
-
-/// Tells why an operation was refused.
-fn refuse(outcome: &mut Map<String, Value>, problem: &Problem) {
-    let refusal = Refusal::from(problem);
-    outcome.insert("status".into(), refusal.status.to_string().into());
-    outcome.insert("response".into(), refusal.body());
-}
-
 /// Places what an operation refers to, and then the operation. A circle is broken where it began.
 fn place(
     index: usize,
@@ -259,112 +266,16 @@ fn each_text(value: &Value, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Puts ids in place of references.
-fn resolve(value: &mut Value, made: &BTreeMap<String, String>) -> Result<(), Problem> {
-    match value {
-        Value::String(text) => {
-            if let Some(id) = text.strip_prefix(REFERENCE) {
-                *text = made.get(id).cloned().ok_or_else(|| unmade(id))?;
-            }
-        }
-        Value::Array(items) => items.iter_mut().try_for_each(|item| resolve(item, made))?,
-        Value::Object(members) => members.values_mut().try_for_each(|value| resolve(value, made))?,
-        _ => {}
-    }
-    Ok(())
-}
-
-fn unmade(id: &str) -> Problem {
-    let id: String = id.chars().take(100).collect();
-    let mut problem = Problem::conflict(format!("Nothing was created under the bulkId {id:?}."));
-    problem.errors = Vec::new().into();
-    problem
-}
-
-/// What an operation came to.
-struct Outcome {
-    told: Map<String, Value>,
-    /// The id of what it created.
-    made: Option<String>,
-    is_error: bool,
-}
-
-async fn one(caller: &Caller<'_>, step: &Step, made: &BTreeMap<String, String>) -> Outcome {
-    let mut told = Map::new();
-    told.insert("method".into(), step.method.as_str().into());
-    told.extend(step.bulk_id.as_ref().map(|id| ("bulkId".to_owned(), id.as_str().into())));
-    match perform(caller, step, made).await {
-        Ok((status, location, version)) => {
-            told.insert("status".into(), status.to_string().into());
-            let made = location.as_deref().and_then(|location| location.rsplit_once('/'));
-            let made = made.map(|(_, id)| id.to_owned());
-            told.extend(location.map(|location| ("location".to_owned(), location.into())));
-            told.extend(version.map(|version| ("version".to_owned(), version.into())));
-            Outcome { told, made, is_error: false }
-        }
-        Err(problem) => {
-            refuse(&mut told, &problem);
-            if step.method != HttpMethod::POST {
-                told.insert("location".into(), step.path.as_str().into());
-            }
-            Outcome { told, made: None, is_error: true }
-        }
-    }
-}
-
-/// Status, address and version of what an operation wrote.
-type Written = (u16, Option<String>, Option<String>);
-
-async fn perform(
-    caller: &Caller<'_>,
-    step: &Step,
-    made: &BTreeMap<String, String>,
-) -> Result<Written, Problem> {
-    let mut path = step.path.clone();
-    if let Some((before, after)) = step.path.split_once(REFERENCE) {
-        let id = after.split('/').next().unwrap_or_default();
-        path = format!("{before}{}", made.get(id).ok_or_else(|| unmade(id))?);
-    }
-    let segments: Vec<String> = path.trim_start_matches('/').split('/').map(str::to_owned).collect();
-    let Asked::Resources(of, verb) = address::read(&segments, &step.method)? else {
-        return Err(Refusal::wrong(ScimType::InvalidPath, "A path names users or groups.").into());
-    };
-    if verb == Verb::Search {
-        return Err(
-            Refusal::wrong(ScimType::InvalidPath, "A request changes things; it does not search.").into()
-        );
-    }
-    let (op, right) = caller.op(of, &verb);
-    caller.access.check(right).await?;
-    let mut data = step.data.clone();
-    if let Some(data) = &mut data {
-        resolve(data, made)?;
-    }
-    let body = if op.takes_body() { Some(Json::from_serde(data.unwrap_or_default())) } else { None };
-    let response = caller.perform_if((of, &verb), body, step.version.as_deref()).await?;
-    // what is there then is not told here, but 204 is for what is gone
-    let status = match response.status().as_u16() {
-        204 if !matches!(verb, Verb::Delete(_)) => 200,
-        status => status,
-    };
-    let header =
-        |name| response.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
-    let version = header(header::ETAG).map(str::to_owned);
-    let location = header(header::LOCATION).map(str::to_owned);
-    if location.is_some() || version.is_some() || status == 204 {
-        let location = location.or_else(|| Some(caller.address_of(&path)));
-        return Ok((status, location, version));
-    }
-    let told = json_of(response).await?;
-    let location = told.pointer("/meta/location").and_then(Value::as_str).map(str::to_owned);
-    Ok((status, location.or_else(|| Some(caller.address_of(&path))), version))
+/// The beginning of an id, in quotes.
+fn shortened(id: &str) -> String {
+    format!("{:?}", id.chars().take(100).collect::<String>())
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{order, read, take_together};
+    use super::{most_errors, order, read, take_together};
 
     fn ordered(operations: &serde_json::Value) -> Vec<usize> {
         order(&read(&json!({ "Operations": operations })).unwrap())
@@ -409,7 +320,35 @@ mod tests {
     }
 
     #[test]
+    fn a_bulk_id_names_one_operation() {
+        let post = json!({ "method": "POST", "path": "/Users", "bulkId": "a", "data": {} });
+        let patch = json!({ "method": "PATCH", "path": "/Users/1", "bulkId": "a", "data": {} });
+        assert_eq!(read(&json!({ "Operations": [post, patch] })).err().unwrap().status(), 400);
+        assert_eq!(read(&json!({ "Operations": [post, post] })).err().unwrap().status(), 400);
+        assert!(read(&json!({ "Operations": [post] })).is_ok());
+    }
+
+    #[test]
+    fn members_of_a_wrong_type_are_refused() {
+        for (name, value) in
+            [("bulkId", json!(7)), ("version", json!(7)), ("path", json!([])), ("method", json!(1))]
+        {
+            let mut operation = json!({ "method": "PATCH", "path": "/Users/1", "data": {} });
+            operation[name] = value;
+            assert_eq!(read(&json!({ "Operations": [operation] })).err().unwrap().status(), 400, "{name}");
+        }
+        assert_eq!(most_errors(&json!({ "failOnErrors": "1" })).err().unwrap().status(), 400);
+        assert_eq!(most_errors(&json!({ "failOnErrors": 2 })).unwrap(), Some(2));
+        assert_eq!(most_errors(&json!({})).unwrap(), None);
+    }
+
+    #[test]
     fn requests_are_bounded() {
+        let member = json!({ "value": "bulkId:a" });
+        let group =
+            json!({ "method": "PATCH", "path": "/Groups/1", "data": { "members": vec![member; 5001] } });
+        assert_eq!(read(&json!({ "Operations": [group, group] })).err().unwrap().status(), 413);
+        assert!(read(&json!({ "Operations": [group] })).is_ok());
         let many: Vec<_> = (0..1001).map(|_| json!({ "method": "DELETE", "path": "/Users/1" })).collect();
         assert_eq!(read(&json!({ "Operations": many })).err().unwrap().status(), 413);
         for wrong in [json!({}), json!({ "Operations": [{ "method": "GET", "path": "/Users" }] })] {

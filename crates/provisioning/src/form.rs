@@ -4,11 +4,11 @@
 use std::sync::LazyLock;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
-use chancery_record::{Access, Column, Field};
+use chancery_record::{Access, Column, Field, Json};
 use chancery_resource::{
     Action, Body, Call, Custom, JsonForm, Method, Op, Permit, Purpose, Relation, Reply, Run, Shape,
 };
-use chancery_scim::{GROUP, Home, ResourceType, USER};
+use chancery_scim::{GROUP, Home, Patch, Refusal, ResourceType, USER, read_resource};
 use chancery_userstore::{
     group::{GROUP as STORE_GROUP, Group},
     user::{USER as STORE_USER, User},
@@ -116,6 +116,17 @@ impl Form {
         let home = if is(&STORE_USER) || is(&STORE_GROUP) { Home::Store } else { Home::Provider };
         let of = if is(&STORE_USER) || is(&APPLICATION_USER) { &USER } else { &GROUP };
         Self { of, home, shape }
+    }
+
+    /// Reads the body of an operation, to learn whether it can be read.
+    ///
+    /// # Errors
+    /// What is wrong with it; it would be too much work.
+    pub fn check_body(self, op: &Op, body: &Json) -> Result<(), Refusal> {
+        if op.method == Method::Patch {
+            return Patch::read(self.of, self.home, body).map(|_| ());
+        }
+        read_resource(self.of, self.home, body).map(|_| ())
     }
 
     /// Whether it is about users.

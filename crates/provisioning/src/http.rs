@@ -108,8 +108,9 @@ async fn run(
             search::all(&calls, asked).await
         }
         Asked::Bulk => {
+            let (dry_run, _) = dry_run(bulk::op(), query)?;
             let sent = calls.receive(bulk::op(), body).await?;
-            bulk::run(&calls, &sent).await
+            bulk::run(&calls, &sent, dry_run).await
         }
         Asked::Me(_) if !access.is_person() => Ok(nobody()),
         Asked::Me(how) => {
@@ -119,7 +120,7 @@ async fn run(
                 Own::Patch => &OWN.patch,
             };
             let body = calls.receive_for(op, body).await?;
-            let (dry_run, query) = dry_run(op, query);
+            let (dry_run, query) = dry_run(op, query)?;
             calls.run(Right::Read, Provision { op, path: Vec::new(), query, body, dry_run }).await
         }
     }
@@ -135,10 +136,18 @@ fn nobody() -> Response<AnswerBody> {
 }
 
 /// Whether an operation is only to be judged, and the parameters without that.
-fn dry_run(op: &Op, mut query: Query) -> (bool, Query) {
-    let dry_run = op.writes() && query.iter().any(|(name, value)| name == "dryRun" && value == "true");
+fn dry_run(op: &Op, mut query: Query) -> Result<(bool, Query), Problem> {
+    let mut dry_run = false;
+    for (_, value) in query.iter().filter(|(name, _)| op.writes() && name == "dryRun") {
+        // a value that is not understood must not write
+        dry_run |= match value.to_ascii_lowercase().as_str() {
+            "true" => true,
+            "false" => false,
+            _ => return Err(Refusal::wrong(ScimType::InvalidValue, "dryRun is true or false.").into()),
+        };
+    }
     query.retain(|(name, _)| name != "dryRun");
-    (dry_run, query)
+    Ok((dry_run, query))
 }
 
 fn base_of(app: &App, parts: &Parts) -> String {
@@ -194,16 +203,16 @@ impl Caller<'_> {
         format!("{}/{}", base_of(self.app, self.parts), path.trim_start_matches('/'))
     }
 
-    /// Runs an operation of many, if what it is about still has this version, without telling what there is then. The
-    /// other headers are the whole request's.
+    /// Runs an operation of many, or tries it, if what it is about still has this version, without telling what there is
+    /// then. The other headers are the whole request's.
     pub async fn perform_if(
         &self,
         (of, verb): (Type, &Verb),
         body: Option<Json>,
-        version: Option<&str>,
+        (version, dry_run): (Option<&str>, bool),
     ) -> Result<Response<AnswerBody>, Problem> {
         let (op, right) = self.op(of, verb);
-        let wanted = Provision { op, path: verb.path(), query: Vec::new(), body, dry_run: false };
+        let wanted = Provision { op, path: verb.path(), query: Vec::new(), body, dry_run };
         let parts = self.parts_if(version);
         Caller { parts: &parts, ..*self }.run(right, wanted).await
     }
@@ -227,7 +236,7 @@ impl Caller<'_> {
         body: Option<Json>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let (op, right) = self.op(of, verb);
-        let (dry_run, query) = dry_run(op, query);
+        let (dry_run, query) = dry_run(op, query)?;
         let changed = changed(of, verb, self.access.home).filter(|_| !dry_run);
         let path = verb.path();
         let Some(changed) = changed else {

@@ -3,7 +3,7 @@
 use chancery_testkit::on_both_engines;
 use serde_json::{Value as Json, json};
 
-use super::{ENTERPRISE, at, error, group, own};
+use super::{ENTERPRISE, at, error, group, own, user};
 
 fn statuses(answer: &Json) -> Vec<&str> {
     answer["Operations"].as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect()
@@ -64,5 +64,69 @@ on_both_engines! {
         let stale = json!({ "method": "DELETE", "path": "/Groups/x", "version": "W/\"x\"" });
         let told = client.post(&at("/Bulk"), json!({ "Operations": [stale] })).await.is(200).json();
         assert_eq!(statuses(&told), ["404"]);
+    }
+
+    /// Each operation is tried, and nothing is there afterwards: neither by it nor by what refers to it.
+    async fn a_dry_run_of_many_operations_writes_nothing(world: World) {
+        let client = own(&world).await;
+        let there = user(&client, "ada").await;
+        let before = world.audit(1000).await.len();
+        let mut bob = json!({ "userName": "bob" });
+        bob[ENTERPRISE] = json!({ "manager": { "value": "bulkId:carl" } });
+        let id = there["id"].as_str().unwrap();
+        let body = json!({ "Operations": [
+            { "method": "POST", "path": "/Users", "bulkId": "bob", "data": bob },
+            { "method": "POST", "path": "/Users", "bulkId": "carl", "data": { "userName": "carl" } },
+            { "method": "POST", "path": "/Users", "bulkId": "taken", "data": { "userName": "ADA" } },
+            { "method": "POST", "path": "/Groups", "bulkId": "team", "data": { "displayName": "team", "members": [{ "value": "bulkId:bob" }, { "value": id }] } },
+            { "method": "POST", "path": "/Groups", "bulkId": "lost", "data": { "displayName": "lost", "members": [{ "value": "bulkId:taken" }] } },
+            { "method": "PATCH", "path": "/Users/bulkId:bob", "data": { "Operations": [{ "op": "replace", "path": "nickName", "value": "B" }] } },
+            { "method": "PATCH", "path": "/Users/bulkId:bob", "data": { "Operations": [{ "op": "replace", "path": "nobody", "value": "B" }] } },
+            { "method": "PATCH", "path": format!("/Users/{id}"), "data": { "Operations": [{ "op": "replace", "path": "nickName", "value": "A" }] } },
+            { "method": "DELETE", "path": format!("/Users/{id}") },
+        ] });
+        for asked in ["true", "True"] {
+            let told = client.post(&at(&format!("/Bulk?dryRun={asked}")), body.clone()).await.is(200).json();
+            assert_eq!(statuses(&told), ["201", "201", "409", "201", "409", "200", "400", "200", "204"], "{told}");
+        }
+        error(&client.post(&at("/Bulk?dryRun=maybe"), body).await, 400);
+        error(&client.post(&at("/Users?dryRun=maybe"), json!({ "userName": "dan" })).await, 400);
+        let users = client.get(&at("/Users")).await.is(200).json();
+        assert_eq!((&users["totalResults"], &users["Resources"][0]), (&json!(1), &there));
+        assert_eq!(client.get(&at("/Groups")).await.is(200).json()["totalResults"], 0);
+        assert_eq!(world.audit(1000).await.len(), before);
+    }
+
+    async fn a_bulk_id_that_is_there_twice_is_refused(world: World) {
+        let client = own(&world).await;
+        let person = |name: &str| json!({ "method": "POST", "path": "/Users", "bulkId": "same", "data": { "userName": name } });
+        let answer = client.post(&at("/Bulk"), json!({ "Operations": [person("ada"), person("bob")] })).await;
+        assert_eq!(error(&answer, 400).0, "invalidSyntax");
+        assert_eq!(client.get(&at("/Users")).await.is(200).json()["totalResults"], 0);
+    }
+
+    /// Groups that all name each other are refused one by one; without the circle each has its members at once.
+    async fn groups_that_name_each_other_take_one_change_each(world: World) {
+        let client = own(&world).await;
+        let groups = |count: usize, named: &dyn Fn(usize) -> Vec<usize>| -> Vec<Json> {
+            let members = |number: usize| -> Vec<Json> {
+                named(number).iter().map(|other| json!({ "value": format!("bulkId:{other}") })).collect()
+            };
+            (0..count).map(|number| json!({ "method": "POST", "path": "/Groups", "bulkId": number.to_string(),
+                "data": { "displayName": format!("g{number}"), "members": members(number) } })).collect()
+        };
+        let all = groups(50, &|_| (0..50).collect());
+        let told = client.post(&at("/Bulk"), json!({ "Operations": all })).await.is(200).json();
+        assert!(statuses(&told).iter().all(|status| *status == "409"), "{told}");
+        assert_eq!(client.get(&at("/Groups")).await.is(200).json()["totalResults"], 0, "none is there without its members");
+        let before = world.audit(1000).await.len();
+        let later = groups(50, &|number| (number + 1..50).collect());
+        let told = client.post(&at("/Bulk"), json!({ "Operations": later })).await.is(200).json();
+        assert!(statuses(&told).iter().all(|status| *status == "201"), "{told}");
+        assert_eq!(world.audit(1000).await.len(), before + 50 + 49, "a group, and a set of members");
+        let refers = json!({ "value": "bulkId:0" });
+        let many = json!([{ "method": "PATCH", "path": "/Groups/1", "data": { "members": vec![refers; 10_001] } }]);
+        let (_, detail) = error(&client.post(&at("/Bulk"), json!({ "Operations": many })).await, 413);
+        assert!(detail.contains("10000"), "{detail}");
     }
 }

@@ -1,5 +1,5 @@
-//! References in a circle: two people who are each other's managers. What comes later is left out at first, and added when
-//! all are there.
+//! References in a circle. Two people may be each other's managers: a manager who comes later is left out at first, and
+//! added when all are there. Groups cannot contain each other, so a member that closes a circle is refused at once.
 
 use std::collections::BTreeSet;
 
@@ -9,47 +9,29 @@ use super::REFERENCE;
 
 const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-/// A reference that was taken out of a body.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Link {
-    /// The bulkId that it names.
-    pub to: String,
-    is_manager: bool,
+/// The patch that adds a manager, once it is there under this id.
+pub fn patch(id: &str) -> Value {
+    json!({ "Operations": [{ "op": "add", "path": format!("{ENTERPRISE}:manager"), "value": id }] })
 }
 
-impl Link {
-    /// The patch that adds it, once what it names has this id.
-    pub fn patch(&self, id: &str) -> Value {
-        let operation = if self.is_manager {
-            json!({ "op": "add", "path": format!("{ENTERPRISE}:manager"), "value": id })
-        } else {
-            json!({ "op": "add", "path": "members", "value": [{ "value": id }] })
-        };
-        json!({ "Operations": [operation] })
-    }
+/// The bulkId that a value refers to, if that is still to be created.
+fn named<'a>(value: &'a Value, unmade: &BTreeSet<String>) -> Option<&'a str> {
+    let text = value.as_str().or_else(|| value.get("value")?.as_str())?;
+    text.strip_prefix(REFERENCE).filter(|id| unmade.contains(*id))
 }
 
-/// Takes out the references to what is not made yet.
-pub fn take_out(data: &mut Value, unmade: &BTreeSet<String>) -> Vec<Link> {
-    let named = |value: &Value| {
-        let text = value.as_str().or_else(|| value.get("value")?.as_str())?;
-        text.strip_prefix(REFERENCE).filter(|id| unmade.contains(*id)).map(str::to_owned)
-    };
-    let mut links = Vec::new();
-    if let Some(Value::Array(members)) = data.get_mut("members") {
-        members.retain(|member| {
-            let to = named(member);
-            links.extend(to.clone().map(|to| Link { to, is_manager: false }));
-            to.is_none()
-        });
-    }
-    if let Some(Value::Object(own)) = data.get_mut(ENTERPRISE)
-        && let Some(to) = own.get("manager").and_then(named)
-    {
-        own.remove("manager");
-        links.push(Link { to, is_manager: true });
-    }
-    links
+/// Takes out the reference to a manager who is still to be created.
+pub fn take_manager(data: &mut Value, unmade: &BTreeSet<String>) -> Option<String> {
+    let own = data.get_mut(ENTERPRISE)?.as_object_mut()?;
+    let manager = named(own.get("manager")?, unmade)?.to_owned();
+    own.remove("manager");
+    Some(manager)
+}
+
+/// A member that is still to be created. All that a group refers to is created before the group, unless that refers to
+/// the group, too; and only groups have members.
+pub fn group_behind<'a>(data: &'a Value, unmade: &BTreeSet<String>) -> Option<&'a str> {
+    data.get("members")?.as_array()?.iter().find_map(|member| named(member, unmade))
 }
 
 #[cfg(test)]
@@ -58,17 +40,24 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{ENTERPRISE, take_out};
+    use super::{ENTERPRISE, group_behind, patch, take_manager};
 
     #[test]
-    fn what_is_not_there_yet_is_taken_out() {
-        let mut data =
-            json!({ "members": [{ "value": "bulkId:a" }, { "value": "bulkId:b" }, { "value": "7" }] });
+    fn a_manager_who_is_not_there_yet_is_taken_out() {
+        let mut data = json!({ "userName": "ada" });
         data[ENTERPRISE] = json!({ "manager": { "value": "bulkId:a" }, "department": "x" });
-        let links = take_out(&mut data, &BTreeSet::from(["a".to_owned()]));
-        assert_eq!(links.iter().map(|link| link.to.as_str()).collect::<Vec<_>>(), ["a", "a"]);
-        assert_eq!(data["members"], json!([{ "value": "bulkId:b" }, { "value": "7" }]));
+        assert_eq!(take_manager(&mut data, &BTreeSet::new()), None);
+        let unmade = BTreeSet::from(["a".to_owned()]);
+        assert_eq!(take_manager(&mut data, &unmade).as_deref(), Some("a"));
         assert_eq!(data[ENTERPRISE], json!({ "department": "x" }));
-        assert_eq!(links[0].patch("1")["Operations"][0]["value"], json!([{ "value": "1" }]));
+        assert_eq!(take_manager(&mut data, &unmade), None);
+        assert_eq!(patch("1")["Operations"][0]["value"], "1");
+    }
+
+    #[test]
+    fn a_member_that_is_not_there_yet_closes_a_circle() {
+        let data = json!({ "members": [{ "value": "7" }, { "value": "bulkId:b" }, { "value": "bulkId:a" }] });
+        assert_eq!(group_behind(&data, &BTreeSet::from(["a".to_owned()])), Some("a"));
+        assert_eq!(group_behind(&data, &BTreeSet::new()), None);
     }
 }

@@ -1,7 +1,9 @@
 //! Rows as resources in SCIM's form.
 
+use std::collections::BTreeMap;
+
 use chancery_record::{Json, Timestamp, format_timestamp, read_json};
-use chancery_resource::{Answer, Call, Context, Problem, StoredRow, Tx, shown_members};
+use chancery_resource::{Answer, Call, Context, Problem, StoredRow, Tx, etag, shown_members};
 use chancery_scim::{Fields, Home, Kept, Resource, Selection, fields_of, read_resource, show};
 use chancery_userstore::user::User;
 use serde_json::{Value as Serde, json};
@@ -95,7 +97,8 @@ fn one(context: &Context, (form, base): (Form, &str), row: &StoredRow, beside: &
     let extra = extra_of(&kept);
     let token = kept.get("concurrencyToken").and_then(Serde::as_str).unwrap_or_default();
     let kept = Kept { field: &field, entry: &entry, extra: &extra };
-    let mut resource = show(form.of, form.home, base, token, &kept);
+    let version = version(token, entries);
+    let mut resource = show(form.of, form.home, base, &version, &kept);
     refer_to_manager(&mut resource, form, base);
     if let Some(groups) = beside.groups.get(&row.rid) {
         let groups: Vec<Serde> = groups.iter().map(|(id, name)| {
@@ -104,6 +107,23 @@ fn one(context: &Context, (form, base): (Form, &str), row: &StoredRow, beside: &
         resource.insert("groups".into(), groups.into());
     }
     resource
+}
+
+/// The version of a user: the row's token, which its own fields alone change, and a digest of the entries beside it.
+fn version(token: &str, entries: Option<&Entries>) -> String {
+    let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return token.to_owned() };
+    let ordered: BTreeMap<&String, &String> = entries.iter().collect();
+    let digest = etag(json!(ordered).to_string().as_bytes());
+    format!("{token}.{}", digest.trim_matches('"'))
+}
+
+/// Checks `If-Match`, which names the version of the whole user.
+///
+/// # Errors
+/// It names another one.
+pub fn check_version(call: &Call, resource: &Resource) -> Result<(), Problem> {
+    let version = version_of(resource).unwrap_or_default();
+    call.request.preconditions.judge(version.trim_start_matches("W/"), None).map(|_| ())
 }
 
 /// Adds the address of a manager.

@@ -80,7 +80,7 @@ pub fn read_back(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> R
 /// Changes the row that the path names, which is this one.
 ///
 /// # Errors
-/// As [`create`]; `If-Match` does not hold.
+/// As [`create`].
 pub fn change(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -93,10 +93,18 @@ pub fn change(
     {
         body.insert(token.wire().into(), current.as_str().into());
     }
-    instead(call, body, |call| write_rows(call, tx, Writing::one(Rows::Existing, BodyForm::MergePatch)))?;
-    // what was checked holds: the row has another version now
-    call.request.preconditions.if_match = None;
+    let writing = Writing::one(Rows::Existing, BodyForm::MergePatch);
+    instead(call, body, |call| unconditionally(call, |call| write_rows(call, tx, writing)))?;
     reach::find(call, tx, form)
+}
+
+/// Runs `act` without `If-Match`, which was checked: its tag is that of this form, and no other row's. The call keeps it,
+/// because the same call runs again where the transaction does.
+pub fn unconditionally<T>(call: &mut Call, act: impl FnOnce(&mut Call) -> T) -> T {
+    let if_match = call.request.preconditions.if_match.take();
+    let outcome = act(call);
+    call.request.preconditions.if_match = if_match;
+    outcome
 }
 
 /// Runs `act` with a body of version 2, without writing an answer.

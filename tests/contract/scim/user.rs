@@ -63,8 +63,10 @@ on_both_engines! {
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             client.send(http::Method::PATCH, &path, &headers, body).await.expect(status);
         }
-        let known = [("if-none-match", version)];
-        client.send(http::Method::GET, &path, &known, Vec::new()).await.expect(304);
+        let now = client.get(&path).await.is(200).json()["meta"]["version"].as_str().unwrap().to_owned();
+        for (tag, status) in [(version, 200), (&now, 304)] {
+            client.send(http::Method::GET, &path, &[("if-none-match", tag)], Vec::new()).await.expect(status);
+        }
     }
 
     async fn mistakes_are_told_in_scims_names(world: World) {
@@ -149,5 +151,70 @@ on_both_engines! {
         client.delete(&one).await.expect(204);
         world.admin.get(&path).await.problem(404, "not-found");
         client.post(&format!("{base}/Users"), json!({ "userName": "ada@example.com", "externalId": "oid-2" })).await.expect(201);
+    }
+
+    /// What a store keeps as profile entries is of the version, too, whoever writes it.
+    async fn a_version_covers_all_of_a_user(world: World) {
+        let client = own(&world).await;
+        let mut body = json!({ "userName": "ada", "title": "0" });
+        body[ENTERPRISE] = json!({ "department": "x" });
+        let made = client.post(&at("/Users"), body).await.is(201).json();
+        let path = one("Users", &made);
+        let department = format!("{ENTERPRISE}:department");
+        let send = |method: http::Method, header: &'static str, tag: String| {
+            let body = operations(&json!([{ "op": "replace", "path": "title", "value": "stale" }])).to_string().into_bytes();
+            let (client, path) = (client.clone(), path.clone());
+            async move {
+                let headers = [(header, tag.as_str()), ("content-type", "application/json")];
+                let body = if method == http::Method::PATCH { body } else { Vec::new() };
+                client.send(method, &path, &headers, body).await
+            }
+        };
+        let mut version = made["meta"]["version"].as_str().unwrap().to_owned();
+        for attribute in ["title", "displayName", "preferredLanguage", "userType", &department] {
+            send(http::Method::GET, "if-none-match", version.clone()).await.expect(304);
+            let patch = operations(&json!([{ "op": "replace", "path": attribute, "value": "new" }]));
+            let now = client.patch(&path, patch).await.is(200);
+            assert_eq!(now.header("etag"), now.json()["meta"]["version"].as_str());
+            send(http::Method::GET, "if-none-match", version.clone()).await.expect(200);
+            error(&send(http::Method::PATCH, "if-match", version.clone()).await, 412);
+            error(&send(http::Method::DELETE, "if-match", version).await, 412);
+            version = now.header("etag").unwrap().to_owned();
+        }
+        let entry = world.path(&format!("/user/{}/UserProfile/title", id(&made)));
+        let there = world.admin.get(&entry).await.is(200).json();
+        let change = json!({ "key": "title", "value": "by hand", "concurrencyToken": there["concurrencyToken"] });
+        world.admin.put(&entry, change).await.expect(202);
+        error(&send(http::Method::PATCH, "if-match", version).await, 412);
+        let now = client.get(&path).await.is(200).json()["meta"]["version"].as_str().unwrap().to_owned();
+        let list = client.get(&at("/Users")).await.is(200).json();
+        assert_eq!(list["Resources"][0]["meta"]["version"], now);
+        send(http::Method::PATCH, "if-match", now).await.expect(200);
+        send(http::Method::DELETE, "if-match", "*".to_owned()).await.expect(204);
+    }
+
+    /// Of changes that name the same version one is made, though each writes other rows.
+    async fn of_changes_to_one_version_one_is_made(world: World) {
+        world.set_option("ScimRateLimit", "100000").await;
+        let client = own(&world).await;
+        let made = client.post(&at("/Users"), json!({ "userName": "ada", "title": "0" })).await.is(201).json();
+        let path = one("Users", &made);
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..8 {
+            let (client, path) = (client.clone(), path.clone());
+            let tag = made["meta"]["version"].as_str().unwrap().to_owned();
+            tasks.spawn(async move {
+                let attribute = ["title", "userType", "preferredLanguage", "nickName"][number % 4];
+                let patch = operations(&json!([{ "op": "replace", "path": attribute, "value": format!("v{number}") }]));
+                let headers = [("if-match", tag.as_str()), ("content-type", "application/json")];
+                client.send(http::Method::PATCH, &path, &headers, patch.to_string().into_bytes()).await.status.as_u16()
+            });
+        }
+        let mut answers = Vec::new();
+        while let Some(ended) = tasks.join_next().await {
+            answers.push(ended.unwrap());
+        }
+        answers.sort_unstable();
+        assert_eq!(answers, [200, 412, 412, 412, 412, 412, 412, 412]);
     }
 }

@@ -142,8 +142,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = reach::find(call, tx, form)?;
     check_if_match(call, tx, form.shape, &row)?;
     spare_role_group(&call.context, tx, form, row.as_owner(form.shape)?.id)?;
-    call.request.preconditions.if_match = None;
-    delete_rows(call, tx, false)
+    write::unconditionally(call, |call| delete_rows(call, tx, false))
 }
 
 /// Answers with a group, its members in pieces.

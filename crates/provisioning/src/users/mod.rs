@@ -9,9 +9,7 @@ mod returning;
 pub use removal::stopped;
 
 use chancery_record::Value;
-use chancery_resource::{
-    Answer, Call, Problem, ProblemKind, StoredRow, Tx, check_if_match, delete_rows, load,
-};
+use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_rows, load};
 use chancery_scim::{Fields, Home, Patch, Refusal, Resource, ScimType};
 use chancery_userstore::user::User;
 use serde_json::Value as Serde;
@@ -21,7 +19,8 @@ use crate::{
     form::Form,
     reach::{self, directory, spare_administrator},
     shown::{
-        answer, answer_named, answer_new, body_of, fields_in, keeps_entries, resource_of, with_external_id,
+        answer, answer_named, answer_new, body_of, check_version, fields_in, keeps_entries, resource_of,
+        with_external_id,
     },
     write::{self, Body, changes, confirm, new_body},
 };
@@ -104,11 +103,8 @@ fn rewrite(
     change: impl FnOnce(&Resource) -> Result<Resource, Problem>,
 ) -> Result<Answer, Problem> {
     let was = reach::find(call, tx, form)?;
-    let is_first = call.steps.results.is_empty();
-    if is_first {
-        check_if_match(call, tx, form.shape, &was)?;
-    }
     let before = resource_of(call, tx, form, &was, None)?;
+    check_version(call, &before)?;
     let after = change(&before)?;
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);
@@ -148,7 +144,9 @@ fn rewrite(
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find(call, tx, form)?;
-    check_if_match(call, tx, form.shape, &row)?;
+    if call.request.preconditions.if_match.is_some() {
+        check_version(call, &resource_of(call, tx, form, &row, None)?)?;
+    }
     let id = row.as_owner(form.shape)?.id;
     if form.home == Home::Provider {
         removal::release(call, tx, id)?;
@@ -158,8 +156,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(stopped) = removal::brake(call, tx)? {
         return Ok(stopped);
     }
-    call.request.preconditions.if_match = None;
-    delete_rows(call, tx, false)
+    write::unconditionally(call, |call| delete_rows(call, tx, false))
 }
 
 /// Whether a change is one that could let somebody in as the user, or keep the user out.

@@ -1,7 +1,7 @@
 //! Requests and answers: whom a path is about, by whom it is called, and what goes back (RFC 7644, section 3).
 
 use chancery_record::{Json, Timestamp};
-use chancery_resource::{Op, Permit, Problem, ProblemKind};
+use chancery_resource::{Method, Op, Permit, Problem, ProblemKind};
 use chancery_scim::{Home, Refusal, ScimType, pointer_of, told};
 use chancery_web::{AnswerBody, App, Provision, RequestBody, add_headers, respond, trace::TraceId};
 use http::{HeaderValue, Response, header, request::Parts};
@@ -254,6 +254,10 @@ impl Caller<'_> {
     /// Runs an operation; what it refuses is told in SCIM's names.
     async fn run(&self, right: Right, wanted: Provision) -> Result<Response<AnswerBody>, Problem> {
         let op = wanted.op;
+        // who has the transaction keeps others waiting: a patch that is too much work is refused before
+        if let (Method::Patch, Some(body)) = (op.method, &wanted.body) {
+            Form::of_shape(op.shape).check_body(op, body)?;
+        }
         let granted = (&self.access.allowed(), self.access.authority(right));
         let outcome = self.app.provision(self.parts, granted, wanted, self.now).await;
         outcome.map_err(|problem| in_scim_names(op, problem))

@@ -217,4 +217,25 @@ on_both_engines! {
         answers.sort_unstable();
         assert_eq!(answers, [200, 412, 412, 412, 412, 412, 412, 412]);
     }
+
+    /// What would be too much work is refused before anybody waits for it.
+    async fn a_patch_that_is_too_much_work_is_refused(world: World) {
+        let client = own(&world).await;
+        let made = user(&client, "ada").await;
+        let terms = (0..9).map(|number| format!("display co \"x{number}\"")).collect::<Vec<_>>().join(" or ");
+        let element = |number: usize, length: usize| json!({ "value": format!("a{number}@example.com"), "display": "y".repeat(length) });
+        let elements = |count: usize, length: usize| -> Vec<serde_json::Value> { (0..count).map(|number| element(number, length)).collect() };
+        let add = |elements: Vec<serde_json::Value>| json!({ "op": "add", "path": "emails", "value": elements });
+        for wrong in [
+            json!([{ "op": "remove", "path": format!("emails[{terms}]") }]), json!([add(elements(60, 1)), add(elements(41, 1))]),
+            json!([add(elements(2, 20_000))]),
+        ] {
+            let answer = client.patch(&one("Users", &made), operations(&wrong)).await;
+            assert_eq!(error(&answer, 413).0, "");
+            let of_many = json!({ "Operations": [{ "method": "PATCH", "path": format!("/Users/{}", id(&made)), "data": operations(&wrong) }] });
+            let told = client.post(&at("/Bulk"), of_many).await.is(200).json();
+            assert_eq!(told["Operations"][0]["status"], "413", "{told}");
+        }
+        client.patch(&one("Users", &made), operations(&json!([add(elements(100, 1))]))).await.expect(200);
+    }
 }

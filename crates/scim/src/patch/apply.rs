@@ -209,7 +209,7 @@ fn retain(elements: &mut Vec<Value>, chosen: &[bool]) {
 /// Adds elements. One that is there already, apart from its mark as the primary one, is not added again.
 fn add_values(elements: &mut Vec<Value>, value: Option<&Value>) {
     for new in values(value) {
-        let same = elements.iter().position(|old| without_mark(old) == without_mark(new));
+        let same = elements.iter().position(|old| is_same(old, new));
         let at = same.unwrap_or(elements.len());
         match elements.get_mut(at) {
             Some(old) if is_primary(new) => *old = new.clone(),
@@ -222,12 +222,12 @@ fn add_values(elements: &mut Vec<Value>, value: Option<&Value>) {
     }
 }
 
-fn without_mark(element: &Value) -> Value {
-    let mut element = element.clone();
-    if let Some(parts) = element.as_object_mut() {
-        parts.remove("primary");
-    }
-    element
+/// Whether two elements are the same, apart from their marks.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
+    let count = |parts: &Map<String, Value>| parts.len() - usize::from(parts.contains_key("primary"));
+    count(one) == count(other)
+        && one.iter().all(|(name, value)| name == "primary" || other.get(name) == Some(value))
 }
 
 /// Takes the mark from all elements but one.
@@ -271,7 +271,7 @@ fn settle(elements: &mut Vec<Value>, chosen: &[bool], marks: bool) {
             continue;
         }
         let is_marked = is_primary(&element);
-        let same = kept.iter().position(|other| without_mark(other) == without_mark(&element));
+        let same = kept.iter().position(|other| is_same(other, &element));
         let at = same.unwrap_or(kept.len());
         match kept.get_mut(at) {
             Some(other) if is_marked => *other = element,

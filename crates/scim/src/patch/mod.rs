@@ -7,22 +7,22 @@ mod members;
 mod properties;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use chancery_record::Json;
 use serde_json::Value;
 
+use self::work::Work;
 pub use self::{
     apply::Patched,
     members::{Members, members_of},
+    work::MAX_OPERATIONS,
 };
 use crate::{
     Home, Place, Refusal, ResourceType, Schema, ScimType,
     name::{Target, read_path, split_urn},
     read::Reader,
 };
-
-/// The most operations of a patch. One with an object of attributes counts once for each of them.
-pub const MAX_OPERATIONS: usize = 1000;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,9 @@ impl Patch {
             return Err(Refusal::wrong(ScimType::InvalidSyntax, detail));
         };
         let mut patch = Self { of, home, steps: Vec::new(), members: Members::default() };
-        let mut count = 0;
+        let mut total = Work::default();
         for (number, operation) in operations.iter().enumerate() {
-            patch.read_operation(operation, &format!("/Operations/{number}"), &mut count)?;
+            patch.read_operation(operation, &format!("/Operations/{number}"), &mut total)?;
         }
         Ok(patch)
     }
@@ -71,7 +71,7 @@ impl Patch {
         &self.members
     }
 
-    fn read_operation(&mut self, operation: &Json, at: &str, count: &mut usize) -> Result<(), Refusal> {
+    fn read_operation(&mut self, operation: &Json, at: &str, total: &mut Work) -> Result<(), Refusal> {
         let verb = match member(operation, "op") {
             Some(Json::Text(word)) if word.eq_ignore_ascii_case("add") => Verb::Add,
             Some(Json::Text(word)) if word.eq_ignore_ascii_case("replace") => Verb::Replace,
@@ -87,7 +87,7 @@ impl Patch {
             None | Some(Json::Null | Json::Text(_)) if verb == Verb::Remove => {
                 return Err(Refusal::wrong(ScimType::NoTarget, format!("{at}: remove needs a path")));
             }
-            None | Some(Json::Null | Json::Text(_)) => return self.read_object(verb, None, value, at, count),
+            None | Some(Json::Null | Json::Text(_)) => return self.read_object(verb, None, value, at, total),
             Some(_) => {
                 return Err(Refusal::wrong(ScimType::InvalidPath, format!("{at}/path must be a string")));
             }
@@ -99,14 +99,14 @@ impl Patch {
                     of.attributes(schema).filter(|one| one.is_advertised(home) && !one.is_read_only(home));
                 for attribute in written {
                     let target = Target { schema, attribute, filter: None, part: None };
-                    self.add_step(verb, target, None, at, count)?;
+                    self.add_step(verb, target, None, at, total)?;
                 }
                 Ok(())
             }
-            Some(schema) => self.read_object(verb, Some(schema), value, at, count),
+            Some(schema) => self.read_object(verb, Some(schema), value, at, total),
             None => {
                 let target = read_path(self.of, self.home, path)?;
-                self.add_step(verb, target, value, at, count)
+                self.add_step(verb, target, value, at, total)
             }
         }
     }
@@ -118,7 +118,7 @@ impl Patch {
         within: Option<&'static Schema>,
         value: Option<&Json>,
         at: &str,
-        count: &mut usize,
+        total: &mut Work,
     ) -> Result<(), Refusal> {
         let Some(Json::Object(attributes)) = value else {
             let detail = format!("{at}/value must be an object of attributes, because there is no path");
@@ -130,12 +130,12 @@ impl Patch {
             }
             match whole_schema(self.of, key) {
                 Some(schema) if within.is_none() => {
-                    self.read_object(verb, Some(schema), Some(value), at, count)?;
+                    self.read_object(verb, Some(schema), Some(value), at, total)?;
                 }
                 _ => {
                     let path = within.map_or_else(|| key.clone(), |schema| format!("{}:{key}", schema.urn));
                     let target = read_path(self.of, self.home, &path)?;
-                    self.add_step(verb, target, Some(value), at, count)?;
+                    self.add_step(verb, target, Some(value), at, total)?;
                 }
             }
         }
@@ -148,13 +148,9 @@ impl Patch {
         target: Target,
         sent: Option<&Json>,
         at: &str,
-        count: &mut usize,
+        total: &mut Work,
     ) -> Result<(), Refusal> {
-        *count += 1;
-        if *count > MAX_OPERATIONS {
-            let detail = format!("A patch writes at most {MAX_OPERATIONS} attributes, one after another.");
-            return Err(Refusal::too_much(detail));
-        }
+        total.add_step(&target)?;
         let attribute = target.attribute;
         if attribute.is_ignored(self.home) || target.leaf().is_ignored(self.home) {
             return Ok(());
@@ -189,6 +185,9 @@ impl Patch {
             }
             _ => None,
         };
+        if attribute.many {
+            total.add_elements(&target, value.as_ref())?;
+        }
         self.steps.push(Step { verb, target, value });
         Ok(())
     }

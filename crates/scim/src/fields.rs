@@ -131,16 +131,12 @@ impl Fields {
 }
 
 /// The elements that are kept beside the field: the field's own without its value, unless it is alone and as it is shown
-/// anyway. One that never had a value is kept with null for it, so that it is not taken for the field's own.
+/// anyway.
 fn beside(elements: &[Value], at: Option<usize>, of_type: &str) -> Vec<Value> {
     let own = |index: usize, element: &Value| {
         let mut element = element.clone();
-        if let Some(parts) = element.as_object_mut() {
-            if Some(index) == at {
-                parts.remove("value");
-            } else {
-                parts.entry("value").or_insert(Value::Null);
-            }
+        if let Some(parts) = element.as_object_mut().filter(|_| Some(index) == at) {
+            parts.remove("value");
         }
         element
     };

@@ -15,7 +15,9 @@
 //! |---|---|
 //! | `op` as Add, Replace, Remove; no `schemas` | any case; the URN is not asked for |
 //! | no path, an object whose keys are names, paths or URNs | each key is read as a path |
-//! | `"active": "False"`, `[{"value": "False"}]` | a truth value, for this attribute alone |
+//! | `"active": "False"`, `"primary": "True"` | a truth value, wherever one stands |
+//! | `"active": [{"value": "False"}]` | a truth value, for this attribute alone |
+//! | an element without a value | nothing, once all operations are done |
 //! | `emails[type eq "work"].value` where there is none | the element is made; the first one is primary |
 //! | `manager` as text, as `{value}`; `""` or null | set; cleared |
 //! | remove `members` with a value array | those members, not all |

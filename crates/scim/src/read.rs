@@ -40,10 +40,23 @@ pub fn read_resource(of: &'static ResourceType, home: Home, body: &Json) -> Resu
             (Some(schema), _) => reader.wrong(&format!("/{}", schema.urn), "must be an object"),
         }
     }
+    leave_out_empty(of, home, &mut resource);
     for name in missing(of, home, &resource) {
         reader.wrong(&format!("/{name}"), "is required");
     }
     reader.finish(resource)
+}
+
+/// Leaves out the elements that say nothing.
+pub fn leave_out_empty(of: &'static ResourceType, home: Home, resource: &mut Resource) {
+    let is_list = |one: &&Attribute| one.many && !matches!(one.place(home), Place::Sets { .. });
+    for attribute in of.attributes(of.core).filter(is_list) {
+        let Some(Value::Array(elements)) = resource.get_mut(attribute.name) else { continue };
+        elements.retain(|element| attribute.says_something(home, element));
+        if elements.is_empty() {
+            resource.remove(attribute.name);
+        }
+    }
 }
 
 /// The required attributes that a resource does not have.
@@ -140,10 +153,8 @@ impl Reader {
             }
             (Kind::Complex(_), Json::Object(members)) => self.complex(attribute, members, at),
             (Kind::Bool, Json::Bool(value)) => Some((*value).into()),
-            (Kind::Bool, Json::Text(text)) if attribute.quirk == Some(Quirk::Truth) => {
-                let value = [("true", true), ("false", false)]
-                    .into_iter()
-                    .find_map(|(word, value)| text.eq_ignore_ascii_case(word).then_some(value));
+            (Kind::Bool, Json::Text(text)) => {
+                let value = truth_in(text);
                 if value.is_none() {
                     self.wrong(at, "must be true or false");
                 }
@@ -152,6 +163,12 @@ impl Reader {
             (Kind::Text | Kind::Time | Kind::Reference(_), Json::Text(text)) => {
                 if text.contains('\0') {
                     self.wrong(at, "must not contain a NUL character");
+                }
+                if attribute.required && text.trim().is_empty() {
+                    self.wrong(at, "must not be empty");
+                }
+                if attribute.is_web_address() && !text.trim().is_empty() && !is_web_address(text.trim()) {
+                    self.wrong(at, "must be an address that begins with https:// or http://");
                 }
                 let is_none = text.is_empty() && attribute.quirk == Some(Quirk::TextIsValue);
                 let is_tag = attribute.quirk == Some(Quirk::Language);
@@ -180,6 +197,20 @@ impl Reader {
         }
         (!parts.is_empty()).then_some(Value::Object(parts))
     }
+}
+
+/// The truth value that a text means.
+pub fn truth_in(text: &str) -> Option<bool> {
+    let words = [("true", true), ("false", false)];
+    words.into_iter().find_map(|(word, value)| text.eq_ignore_ascii_case(word).then_some(value))
+}
+
+/// Whether a browser can be sent to an address without running what it holds.
+fn is_web_address(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_web && !host.is_empty() && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
 /// The truth value that clients wrap as `[{"value": ..}]`.
@@ -239,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn active_alone_is_read_from_text() {
+    fn truth_values_are_read_from_text() {
         for (sent, expected) in [
             (json!("False"), false),
             (json!("TRUE"), true),
@@ -250,11 +281,63 @@ mod tests {
             let read = read(Home::Provider, json!({ "userName": "ada", "active": sent })).unwrap();
             assert_eq!(read["active"], expected, "{sent}");
         }
+        for name in ["emails", "roles"] {
+            let body = json!({ "userName": "ada", name: [{ "value": "a@example.com", "primary": "True" }] });
+            assert_eq!(read(Home::Store, body).unwrap()[name][0]["primary"], true, "{name}");
+        }
         for body in [
             json!({ "userName": "ada", "active": "no" }),
-            json!({ "userName": "ada", "emails": [{ "value": "a@example.com", "primary": "True" }] }),
+            json!({ "userName": "ada", "emails": [{ "value": "a@example.com", "primary": "1" }] }),
         ] {
             assert_eq!(read(Home::Store, body).unwrap_err().scim_type, Some(ScimType::InvalidValue));
+        }
+    }
+
+    #[test]
+    fn elements_without_a_value_are_left_out() {
+        let body = json!({
+            "userName": "ada",
+            "emails": [{ "type": "work", "primary": true }, { "value": null, "display": "x" }, { "value": " " }],
+            "roles": [{ "value": "author" }, { "display": "Reader" }],
+            "addresses": [{ "type": "home" }, { "type": "work", "locality": "Berlin" }],
+        });
+        let expected = json!({
+            "userName": "ada", "roles": [{ "value": "author" }],
+            "addresses": [{ "type": "work", "locality": "Berlin" }],
+        });
+        assert_eq!(read(Home::Store, body).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_required_name_is_not_empty() {
+        for home in [Home::Store, Home::Provider] {
+            for name in ["", "  "] {
+                let refusal = read(home, json!({ "userName": name })).unwrap_err();
+                assert_eq!(refusal.errors[0].pointer, "/userName");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_of_pages_and_pictures_are_web_addresses() {
+        let bodies = |address: &str| {
+            [
+                json!({ "userName": "ada", "profileUrl": address }),
+                json!({ "userName": "ada", "photos": [{ "value": address, "type": "photo" }] }),
+            ]
+        };
+        for address in
+            ["javascript:alert(1)", "JavaScript://x%0aalert(1)", "data:text/html,x", "//x", "https://", "x"]
+        {
+            for body in bodies(address) {
+                let refusal = read(Home::Store, body).unwrap_err();
+                assert_eq!(refusal.scim_type, Some(ScimType::InvalidValue), "{address}");
+            }
+        }
+        for address in ["https://example.com/ada", "HTTP://example.com", ""] {
+            for body in bodies(address) {
+                assert!(read(Home::Store, body).is_ok(), "{address}");
+            }
         }
     }
 

@@ -50,13 +50,12 @@ fn value(attribute: &Attribute, home: Home, kept: &Kept<'_>) -> Option<Value> {
     let value = match attribute.place(home) {
         Place::Field(field) | Place::Seen(field) => (kept.field)(field),
         Place::Entry(key) => (kept.entry)(key),
-        Place::Extra => kept.extra.get(attribute.name).cloned().unwrap_or_default(),
+        Place::Extra => shown_elements(attribute, home, kept.extra.get(attribute.name).cloned()),
         Place::Joined => joined(home, kept),
         Place::One { field, of_type, others } => {
             let one = (kept.field)(field);
             let beside = if others { kept.extra.get(attribute.name) } else { None };
-            let elements = elements(one, beside, of_type);
-            if elements.is_empty() { Value::Null } else { elements.into() }
+            shown_elements(attribute, home, Some(elements(one, beside, of_type).into()))
         }
         Place::Within => {
             let Kind::Complex(parts) = attribute.kind else { return None };
@@ -68,6 +67,13 @@ fn value(attribute: &Attribute, home: Home, kept: &Kept<'_>) -> Option<Value> {
         Place::Nowhere | Place::Ignored | Place::Sets { .. } | Place::Secret => Value::Null,
     };
     (!value.is_null()).then_some(value)
+}
+
+/// The elements that say something.
+fn shown_elements(attribute: &Attribute, home: Home, elements: Option<Value>) -> Value {
+    let Some(Value::Array(mut elements)) = elements else { return Value::Null };
+    elements.retain(|element| attribute.says_something(home, element));
+    if elements.is_empty() { Value::Null } else { elements.into() }
 }
 
 /// The elements of an attribute of which one is a field: among those kept beside it the one without a value, else the
@@ -165,15 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn an_element_without_a_value_gets_none_of_another() {
-        for emails in [
-            json!([{ "display": "Only" }, { "value": "a@example.com", "type": "work" }]),
-            json!([{ "type": "work", "display": "A" }, { "value": "b@example.com", "type": "home" }]),
-            json!([{ "display": "Only" }]),
-        ] {
+    fn an_element_without_a_value_is_neither_kept_nor_shown() {
+        let good = json!({ "value": "a@example.com", "type": "work" });
+        for emails in
+            [json!([{ "display": "Only" }, good]), json!([good, { "type": "home", "display": "A" }])]
+        {
             let fields = fields(Home::Store, json!({ "userName": "ada", "emails": emails }));
-            assert_eq!(shown(Home::Store, &fields)["emails"], emails);
+            assert_eq!(shown(Home::Store, &fields)["emails"], json!([good]));
         }
+        // what was kept before
+        let mut kept = fields(Home::Store, json!({ "userName": "ada" }));
+        kept.extra.insert("emails".into(), json!([{ "display": "Only", "value": null }]));
+        kept.extra.insert("roles".into(), json!([{ "display": "Only" }]));
+        let shown = shown(Home::Store, &kept);
+        assert_eq!((shown.get("emails"), shown.get("roles")), (None, None));
     }
 
     #[test]

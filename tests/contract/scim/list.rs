@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, on_both_engines};
 use serde_json::{Value as Json, json};
 
-use super::{at, error, group, ids, own, user};
+use super::{at, error, group, ids, of_provider, own, user};
 use crate::{each, id, list::encode};
 
 async fn found(client: &Client, filter: &str) -> Vec<String> {
@@ -132,5 +132,21 @@ on_both_engines! {
         let plain = client.send(http::Method::GET, &at("/Users"), &[("accept", "application/json")], Vec::new()).await.is(200);
         assert_eq!(plain.header("content-type"), Some("application/json"));
         let _: Json = plain.json();
+    }
+
+    async fn refusals_of_filters_name_scims_attributes(world: World) {
+        let client = own(&world).await;
+        let (partner, base) = of_provider(&world, "partner").await;
+        for (client, base) in [(client, at("")), (partner, base)] {
+            for (filter, name) in [("active eq \"yes\"", "active"), ("userName sw \"\"", "userName"), ("externalId gt 7", "externalId")] {
+                let (word, detail) = error(&client.get(&format!("{base}/Users?filter={}", encode(filter))).await, 400);
+                assert!(word == "invalidFilter" && detail.contains(&format!("Column 1: {name} ")), "{detail}");
+            }
+            client.get(&format!("{base}/Users?filter={}", encode("active eq \"True\""))).await.expect(200);
+            for other in ["title", "displayName"] {
+                let (_, detail) = error(&client.get(&format!("{base}/Users?sortBy={other}")).await, 400);
+                assert!(detail.contains(other), "{detail}");
+            }
+        }
     }
 }

@@ -218,6 +218,52 @@ on_both_engines! {
         assert_eq!(answers, [200, 412, 412, 412, 412, 412, 412, 412]);
     }
 
+    async fn values_are_read_as_directories_send_them(world: World) {
+        let client = own(&world).await;
+        let (partner, base) = of_provider(&world, "partner").await;
+        for (number, (client, base)) in [(client, at("")), (partner, base)].into_iter().enumerate() {
+            let users = format!("{base}/Users");
+            let body = json!({ "userName": "ada", "emails": [{ "value": "a@example.com", "type": "work", "primary": "True" }],
+                "roles": [{ "value": "reader", "primary": "true" }, { "display": "nothing" }] });
+            let made = client.post(&users, body).await.is(201).json();
+            let roles = if number == 0 { json!([{ "value": "reader", "primary": true }]) } else { json!(null) };
+            assert_eq!((&made["emails"][0]["primary"], &made["roles"]), (&json!(true), &roles));
+            let path = format!("{users}/{}", id(&made));
+            for name in ["", "  "] {
+                for of in ["userName", "USERNAME"] {
+                    let patch = operations(&json!([{ "op": "replace", "path": of, "value": name }]));
+                    assert_eq!(error(&client.patch(&path, patch).await, 400).0, "invalidValue");
+                }
+                assert_eq!(error(&client.put(&path, json!({ "userName": name })).await, 400).0, "invalidValue");
+                assert_eq!(error(&client.post(&users, json!({ "userName": name })).await, 400).0, "invalidValue");
+                assert_eq!(error(&client.post(&format!("{base}/Groups"), json!({ "displayName": name })).await, 400).0, "invalidValue");
+            }
+            assert_eq!(client.get(&path).await.is(200).json()["userName"], "ada");
+            let remove = operations(&json!([{ "op": "remove", "path": "emails[primary eq \"True\"]" }]));
+            assert_eq!(client.patch(&path, remove).await.is(200).json().get("emails"), None);
+            let valueless = json!({ "userName": "ada", "emails": [{ "value": null, "type": "work", "primary": true }] });
+            assert_eq!(client.put(&path, valueless).await.is(200).json().get("emails"), None);
+        }
+    }
+
+    async fn addresses_of_people_are_web_addresses(world: World) {
+        let client = own(&world).await;
+        let made = user(&client, "ada").await;
+        for (attribute, value) in [
+            ("profileUrl", json!("javascript:alert(1)")), ("photos", json!([{ "value": "javascript:alert(1)", "type": "photo" }])),
+            ("photos[type eq \"photo\"].value", json!("data:text/html,x")),
+        ] {
+            let patch = operations(&json!([{ "op": "add", "path": attribute, "value": value }]));
+            let (word, detail) = error(&client.patch(&one("Users", &made), patch).await, 400);
+            assert!(word == "invalidValue" && detail.contains("https://"), "{detail}");
+        }
+        let (partner, base) = of_provider(&world, "partner").await;
+        let body = json!({ "userName": "bob", "photos": [{ "value": "javascript:alert(1)" }] });
+        error(&partner.post(&format!("{base}/Users"), body).await, 400);
+        let body = json!({ "userName": "bob", "profileUrl": "https://example.com/bob", "photos": [{ "value": "http://example.com/b.png" }] });
+        client.post(&at("/Users"), body).await.expect(201);
+    }
+
     /// What would be too much work is refused before anybody waits for it.
     async fn a_patch_that_is_too_much_work_is_refused(world: World) {
         let client = own(&world).await;

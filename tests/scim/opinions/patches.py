@@ -6,7 +6,7 @@ import random
 from judges import PATCH, NoOpinion
 from operations import Operations
 from people import ENTERPRISE
-from plainly import elements, plainly
+from plainly import elements, is_said, plainly
 
 USERS = 12
 REQUESTS = {"Users": 280, "Groups": 60}
@@ -155,6 +155,8 @@ def outcome(told):
 def kept(readings, name, value):
     if isinstance(value, list):
         found = elements(readings, [kept(readings, name, one) for one in value])
+        if "contents" in readings:
+            found = [one for one in found if is_said(one)]
         return sorted(found, key=lambda one: json.dumps(one, sort_keys=True))
     if not isinstance(value, dict):
         return value

@@ -5,7 +5,7 @@ differences.json says which of these readings there are, and why:
 - `described`: an element that a path describes is made where it is not there; the first of all is primary.
 - `values`: a removal with values takes those elements.
 - `once`: elements that are equal apart from their mark as primary are one.
-- `contents`: an element that has nothing but type and primary is none.
+- `contents`: an element that has nothing but type and primary is none; in the end one without its value is none either.
 """
 
 import json
@@ -57,6 +57,11 @@ def described(readings, found, value, is_first):
         element["primary"] = True
     there = elements(readings, [element | ({part: value} if part else value)])
     return [{"op": "add", "path": name, "value": there}] if there else []
+
+
+def is_said(element):
+    """Whether an element has a value, or is an address, which has none."""
+    return bool(element.get("value")) or bool(element.keys() - {"value", "display", "type", "primary"})
 
 
 def elements(readings, found):

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Members, Patch, Step, Verb, element};
 use crate::{
     Attribute, Home, MAX_ELEMENTS, Refusal, Resource, ScimType,
-    read::{is_primary, missing},
+    read::{is_primary, leave_out_empty, missing},
 };
 
 /// The outcome of a patch.
@@ -31,6 +31,7 @@ impl Patch {
         for step in &self.steps {
             self.run(step, &mut resource)?;
         }
+        leave_out_empty(self.of, self.home, &mut resource);
         if let Some(name) = missing(self.of, self.home, &resource).first() {
             return Err(Refusal::wrong(ScimType::InvalidValue, format!("{name} is required")));
         }

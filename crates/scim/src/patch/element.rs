@@ -1,9 +1,11 @@
 //! Which elements of an attribute a filter in a path chooses.
 
+use std::borrow::Cow;
+
 use chancery_resource::{Expression, Literal, Operator};
 use serde_json::Value;
 
-use crate::{Attribute, Home, Refusal, Resource, ScimType};
+use crate::{Attribute, Home, Kind, Refusal, Resource, ScimType, read::truth_in};
 
 /// Whether the element of this attribute matches.
 ///
@@ -23,7 +25,7 @@ pub fn matches(
         Expression::Not(inner) => !test(inner)?,
         Expression::Compare { attribute: name, part: None, operator, value, .. } => {
             let part = attribute.part(home, name).ok_or_else(|| unknown(attribute, name))?;
-            compare(part, *operator, element.get(part.name), value)
+            compare(part, *operator, element.get(part.name), &meant(part, value))
         }
         Expression::Compare { attribute: name, .. } | Expression::Some { attribute: name, .. } => {
             return Err(unknown(attribute, name));
@@ -34,6 +36,16 @@ pub fn matches(
 fn unknown(attribute: &Attribute, name: &str) -> Refusal {
     let name: String = name.chars().take(100).collect();
     Refusal::wrong(ScimType::InvalidFilter, format!("{} has no part {name}", attribute.name))
+}
+
+/// What a part is compared with: text may say a truth value.
+pub fn meant<'a>(part: &Attribute, value: &'a Literal) -> Cow<'a, Literal> {
+    match value {
+        Literal::Text(text) if matches!(part.kind, Kind::Bool) => {
+            truth_in(text).map_or(Cow::Borrowed(value), |truth| Cow::Owned(Literal::Bool(truth)))
+        }
+        _ => Cow::Borrowed(value),
+    }
 }
 
 /// Whether the value of a part, if there is one, compares so.
@@ -76,7 +88,7 @@ pub fn described(filter: &Expression, attribute: &Attribute, home: Home) -> Opti
         }
         Expression::Compare { attribute: name, part: None, operator: Operator::Equal, value, .. } => {
             let part = attribute.part(home, name)?;
-            let value = match (part.name, value) {
+            let value = match (part.name, &*meant(part, value)) {
                 ("type", Literal::Text(text)) => text.as_str().into(),
                 ("primary", Literal::Bool(true)) => true.into(),
                 _ => return None,

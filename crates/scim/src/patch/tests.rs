@@ -65,6 +65,20 @@ fn without_a_path_each_key_is_one() {
 }
 
 #[test]
+fn an_element_has_its_value_once_all_operations_are_done() {
+    let mobile = |part: &str| format!("phoneNumbers[type eq \"mobile\"].{part}");
+    let display = json!({ "op": "add", "path": mobile("display"), "value": "M" });
+    let number = json!({ "op": "add", "path": mobile("value"), "value": "12345" });
+    let (after, _) = patched(&json!([display, number]));
+    assert_eq!(
+        after["phoneNumbers"][0],
+        json!({ "type": "mobile", "primary": true, "display": "M", "value": "12345" })
+    );
+    let (after, changed) = patched(&json!([display]));
+    assert_eq!((after.get("phoneNumbers"), changed.len()), (None, 0));
+}
+
+#[test]
 fn a_whole_extension_is_a_path() {
     let (after, _) =
         patched(&json!([{ "op": "replace", "path": ENTERPRISE, "value": { "division": "First" } }]));

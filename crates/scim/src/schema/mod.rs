@@ -4,6 +4,7 @@ mod group;
 mod user;
 
 pub use group::GROUP;
+use serde_json::{Map, Value};
 pub use user::USER;
 
 /// Whose users and groups an address is about.
@@ -86,7 +87,7 @@ pub enum Place {
 /// What is read for an attribute beyond its type, because clients send it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quirk {
-    /// `"True"` and `"False"` are truth values, and so is an array with one `{value}` of them.
+    /// An array with one `{value}` is that value.
     Truth,
     /// Text is the part `value`; empty text is no value.
     TextIsValue,
@@ -234,6 +235,24 @@ impl Attribute {
         self.parts()
             .iter()
             .find(|one| one.name.eq_ignore_ascii_case(name) && one.place(home) != Place::Nowhere)
+    }
+
+    /// Whether it is an address that people are sent to.
+    pub fn is_web_address(&self) -> bool {
+        matches!(self.kind, Kind::Reference(types) if types.contains(&"external"))
+    }
+
+    /// Whether one of its elements says anything: it has a value, or for an attribute whose elements have none more than a
+    /// type and a mark. Strict clients refuse a whole answer for an element without its value.
+    pub fn says_something(&self, home: Home, element: &Value) -> bool {
+        if self.part(home, "value").is_some() {
+            return element
+                .get("value")
+                .and_then(Value::as_str)
+                .is_some_and(|value| !value.trim().is_empty());
+        }
+        let mut names = element.as_object().into_iter().flat_map(Map::keys);
+        names.any(|name| !matches!(name.as_str(), "type" | "primary"))
     }
 
     const fn many(self) -> Self {

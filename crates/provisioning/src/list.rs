@@ -2,7 +2,7 @@
 
 use chancery_record::Value;
 use chancery_resource::{
-    Answer, Call, MAX_COUNT, Problem, Slice, Sql, StoredRow, Tx, count_slice, load_slice,
+    Answer, Call, MAX_COUNT, Problem, Relation, Slice, Sql, StoredRow, Tx, count_slice, load_slice,
 };
 use chancery_scim::{Condition, Refusal, ScimType, Selection, condition_of, of_filter, sort_field};
 use serde_json::{Map, Value as Serde, json};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Serde, json};
 use crate::{
     form::Form,
     groups, pages,
-    reach::{add_reach, directory},
+    reach::{add_linked_reach, add_reach, directory},
     shown::{self, Seen, selection_of},
 };
 
@@ -28,6 +28,9 @@ struct Asked {
     cursor: Option<String>,
     selection: Selection,
 }
+
+/// The conditions on rows, and on those of a set that the filter names.
+type Conditions<'a> = (&'a dyn Fn(&mut Sql), &'a dyn Fn(&mut Sql, &Relation));
 
 impl Asked {
     fn read(call: &Call, form: Form) -> Result<Self, Problem> {
@@ -61,7 +64,7 @@ impl Asked {
 
     fn slice<'a>(
         &self,
-        condition: &'a dyn Fn(&mut Sql),
+        (condition, linked): Conditions<'a>,
         skip: usize,
         after: Option<[Value; 2]>,
     ) -> Slice<'a> {
@@ -74,6 +77,7 @@ impl Asked {
             skip,
             count: self.count,
             condition,
+            linked,
         }
     }
 }
@@ -152,18 +156,20 @@ fn at_index(
     asked: &Asked,
 ) -> Result<(i64, Vec<StoredRow>), Problem> {
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
+    let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
+    let seen: Conditions<'_> = (&condition, &linked);
     let (context, list) = (&call.context, belongs_to(call));
     let known = pages::recall(&list, asked.start, context.now);
     let total = match &known {
         Some(known) => known.total,
-        None => count_slice(context, tx, form.shape, asked.slice(&condition, 0, None))?,
+        None => count_slice(context, tx, form.shape, asked.slice(seen, 0, None))?,
     };
     let before = asked.start - 1;
     if asked.count == 0 || i64::try_from(before).is_ok_and(|before| before >= total) {
         return Ok((total, Vec::new()));
     }
     let (skip, after) = known.map_or((before, None), |known| (0, Some(known.after.clone())));
-    let page = load_slice(context, tx, form.shape, asked.slice(&condition, skip, after))?;
+    let page = load_slice(context, tx, form.shape, asked.slice(seen, skip, after))?;
     if let Some(next) = page.next {
         pages::remember(list, asked.start + page.rows.len(), (next, total), context.now);
     }
@@ -191,7 +197,8 @@ fn by_cursor(
         return Ok(Vec::new());
     }
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
-    let page = load_slice(&call.context, tx, form.shape, asked.slice(&condition, 0, after))?;
+    let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
+    let page = load_slice(&call.context, tx, form.shape, asked.slice((&condition, &linked), 0, after))?;
     if let Some(next) = page.next {
         head.insert("nextCursor".into(), call.context.app.cursors.seal(&belongs_to, &next).into());
     }

@@ -2,12 +2,13 @@
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, Context, Problem, ProblemKind, Provisioner, Sql, StoreError, StoredRow, Tx, load_by, select_key,
+    Call, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx, load_by,
+    select_key,
 };
 use chancery_scim::Home;
 use uuid::Uuid;
 
-use crate::form::Form;
+use crate::form::{Form, Operations};
 
 /// The directory that calls.
 pub fn directory(context: &Context) -> Provisioner {
@@ -28,6 +29,18 @@ pub fn add_reach(sql: &mut Sql, form: Form, context: &Context, alias: &str) {
             sql.add(&format!(" AND {alias}.{name} IS NOT NULL"));
         }
     }
+}
+
+/// Adds the condition on the rows of a set that a filter names, in which `o` is their table: of a group or user that the
+/// directory does not see it is not told who has it. Profile entries are the user's own.
+pub fn add_linked_reach(sql: &mut Sql, form: Form, context: &Context, relation: &Relation) {
+    let mut forms = Operations::at(form.home).iter().map(|all| all.form);
+    let Some(linked) = forms.find(|form| form.shape.table == relation.target.table) else { return };
+    if form.home == Home::Provider {
+        sql.add(" AND o.idp_instance_id = ");
+        sql.add_bound(directory(context).owner.unwrap_or_default());
+    }
+    add_reach(sql, linked, context, "o");
 }
 
 /// The row that the path names.

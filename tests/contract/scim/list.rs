@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, on_both_engines};
 use serde_json::{Value as Json, json};
 
-use super::{at, error, group, ids, of_provider, own, user};
+use super::{at, error, group, ids, of_provider, one, operations, own, user};
 use crate::{each, id, list::encode};
 
 async fn found(client: &Client, filter: &str) -> Vec<String> {
@@ -132,6 +132,80 @@ on_both_engines! {
         let plain = client.send(http::Method::GET, &at("/Users"), &[("accept", "application/json")], Vec::new()).await.is(200);
         assert_eq!(plain.header("content-type"), Some("application/json"));
         let _: Json = plain.json();
+    }
+
+    /// A link to what a directory does not see is found by no filter, whichever way it asks.
+    async fn links_outside_the_reach_are_not_found(world: World) {
+        let client = own(&world).await;
+        let ada = user(&client, "ada").await;
+        let hidden = world.admin.post(&world.path("/Group"), json!({ "name": "hidden" })).await.is(201).json();
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&hidden))), json!({ "relatedIds": [ada["id"]] })).await.expect(202);
+        let by_hand = world.user("zoe").await;
+        let team = group(&client, "team", &[]).await;
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&team))), json!({ "relatedIds": [by_hand["id"]] })).await.expect(202);
+        let count = |client: Client, path: String| async move { client.get(&at(&path)).await.is(200).json()["totalResults"].clone() };
+        let nobody = "00000000-0000-0000-0000-000000000000";
+        for (of, filter, others) in [
+            ("Users", format!("groups.value eq \"{}\"", id(&hidden)), 1), ("Users", format!("groups.value gt \"{nobody}\""), 2),
+            ("Users", "groups pr".to_owned(), 2), ("Users", format!("groups[value eq \"{}\"]", id(&hidden)), 1),
+            ("Groups", format!("members.value eq \"{}\"", id(&by_hand)), 1), ("Groups", format!("members.value gt \"{nobody}\""), 2),
+            ("Groups", "members pr".to_owned(), 2), ("Groups", "members.type eq \"User\"".to_owned(), 2),
+        ] {
+            let path = format!("/{of}?filter={}", encode(&filter));
+            assert_eq!(count(client.clone(), path.clone()).await, 0, "{filter}");
+            let page = client.get(&at(&format!("{path}&cursor="))).await.is(200).json();
+            assert_eq!(ids(&page), [""; 0], "{filter}");
+            assert_eq!(count(world.admin.clone(), path).await, others, "{filter}");
+        }
+        let without = format!("/Users?filter={}", encode("not (groups pr)"));
+        assert_eq!(count(client.clone(), without).await, 1);
+    }
+
+    /// A person of a provider may be in groups that an administrator made.
+    async fn links_outside_a_provider_are_not_found(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
+        let body = json!({ "displayName": "own", "members": [{ "value": ada["id"] }] });
+        let own = client.post(&format!("{base}/Groups"), body).await.is(201).json();
+        for (of, filter, found) in [
+            ("Users", format!("groups.value eq \"{}\"", id(&own)), 1), ("Users", "groups pr".to_owned(), 1),
+            ("Groups", format!("members.value eq \"{}\"", id(&ada)), 1), ("Groups", "members pr".to_owned(), 1),
+            ("Users", format!("groups.value eq \"{}\"", id(&ada)), 0),
+        ] {
+            let list = client.get(&format!("{base}/{of}?filter={}", encode(&filter))).await.is(200).json();
+            assert_eq!(list["totalResults"], found, "{filter}");
+        }
+    }
+
+    async fn lists_come_in_the_order_of_the_last_change(world: World) {
+        let client = own(&world).await;
+        let mut users = Vec::new();
+        for name in ["ada", "bob", "carl"] {
+            users.push(user(&client, name).await);
+        }
+        let patch = operations(&json!([{ "op": "replace", "path": "nickName", "value": "A" }]));
+        client.patch(&one("Users", &users[0]), patch).await.expect(200);
+        for (order, names) in [("", ["bob", "carl", "ada"]), ("&sortOrder=descending", ["ada", "carl", "bob"])] {
+            let path = format!("/Users?sortBy=meta.lastModified&attributes=userName{order}");
+            let list = client.get(&at(&path)).await.is(200).json();
+            assert_eq!(each(&list["Resources"], "userName"), names, "{order}");
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let page = client.get(&at(&format!("{path}&count=1&cursor={cursor}"))).await.is(200).json();
+                seen.extend(each(&page["Resources"], "userName").into_iter().map(str::to_owned));
+                match page["nextCursor"].as_str() {
+                    Some(next) => next.clone_into(&mut cursor),
+                    None => break,
+                }
+            }
+            assert_eq!(seen, names, "by cursor {order}");
+        }
+        for (start, name) in [(1, "bob"), (2, "carl"), (3, "ada")] {
+            let list = client.get(&at(&format!("/Users?sortBy=meta.lastModified&count=1&startIndex={start}"))).await.is(200).json();
+            assert_eq!(each(&list["Resources"], "userName"), [name]);
+        }
+        group(&client, "team", &[]).await;
+        client.get(&at("/Groups?sortBy=meta.lastModified")).await.expect(200);
     }
 
     async fn refusals_of_filters_name_scims_attributes(world: World) {

@@ -9,6 +9,15 @@ use crate::{
     read::last_change::{add_last_change, is_last_change},
 };
 
+/// What of the linked rows that a filter names its caller sees.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    /// The scope.
+    pub scope: &'a Scope,
+    /// A further condition on the rows of a set, in which `o` is their table.
+    pub linked: &'a dyn Fn(&mut Sql, &Relation),
+}
+
 /// Adds the condition of a filter on rows of `shape`, whose table has this alias.
 ///
 /// # Errors
@@ -16,27 +25,27 @@ use crate::{
 pub fn add_filter(
     sql: &mut Sql,
     shape: &Shape,
-    scope: &Scope,
+    sight: Sight<'_>,
     alias: &str,
     expression: &Expression,
     negate: bool,
 ) -> Result<(), Problem> {
     let mut join = |left: &Expression, right: &Expression, word: &str| {
         sql.add("(");
-        add_filter(sql, shape, scope, alias, left, negate)?;
+        add_filter(sql, shape, sight, alias, left, negate)?;
         sql.add(word);
-        add_filter(sql, shape, scope, alias, right, negate)?;
+        add_filter(sql, shape, sight, alias, right, negate)?;
         sql.add(")");
         Ok(())
     };
     match expression {
         Expression::And(left, right) => join(left, right, if negate { " OR " } else { " AND " }),
         Expression::Or(left, right) => join(left, right, if negate { " AND " } else { " OR " }),
-        Expression::Not(inner) => add_filter(sql, shape, scope, alias, inner, !negate),
+        Expression::Not(inner) => add_filter(sql, shape, sight, alias, inner, !negate),
         Expression::Some { attribute, inner, column } => {
             let relation = find_relation(shape, attribute, *column)?;
-            add_some(sql, relation, scope, alias, negate, |sql| {
-                add_filter(sql, relation.target, scope, "o", inner, false)
+            add_some(sql, relation, sight, alias, negate, |sql| {
+                add_filter(sql, relation.target, sight, "o", inner, false)
             })
         }
         Expression::Compare { attribute, part, operator, value, column } => {
@@ -44,14 +53,14 @@ pub fn add_filter(
                 shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(attribute));
             match (relation, part) {
                 (Some(relation), None) if *operator == Operator::Present => {
-                    add_some(sql, relation, scope, alias, negate, |sql| {
+                    add_some(sql, relation, sight, alias, negate, |sql| {
                         sql.add("TRUE");
                         Ok(())
                     })
                 }
-                (Some(relation), Some(part)) => add_some(sql, relation, scope, alias, negate, |sql| {
+                (Some(relation), Some(part)) => add_some(sql, relation, sight, alias, negate, |sql| {
                     let field = find_field(relation.target, part, *column)?;
-                    add_comparison(sql, field, scope, "o", *operator, value, *column, false)
+                    add_comparison(sql, field, sight.scope, "o", *operator, value, *column, false)
                 }),
                 (Some(relation), None) => {
                     let detail = format!("{0} is a set: say {0}.id or {0}[...]", relation.name);
@@ -63,7 +72,7 @@ pub fn add_filter(
                 }
                 (None, None) => {
                     let field = find_field(shape, attribute, *column)?;
-                    add_comparison(sql, field, scope, alias, *operator, value, *column, negate)
+                    add_comparison(sql, field, sight.scope, alias, *operator, value, *column, negate)
                 }
             }
         }
@@ -95,7 +104,7 @@ pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a
 fn add_some(
     sql: &mut Sql,
     relation: &Relation,
-    scope: &Scope,
+    sight: Sight<'_>,
     alias: &str,
     negate: bool,
     condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
@@ -104,7 +113,7 @@ fn add_some(
         return Err(Problem::invalid("A filter looks one set deep, not into sets of a set."));
     }
     sql.add(if negate { "t.rid NOT IN (" } else { "t.rid IN (" });
-    add_members(sql, relation, scope, condition)?;
+    add_members(sql, relation, sight, condition)?;
     sql.add(")");
     Ok(())
 }
@@ -113,7 +122,7 @@ fn add_some(
 fn add_members(
     sql: &mut Sql,
     relation: &Relation,
-    scope: &Scope,
+    sight: Sight<'_>,
     condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     sql.add(&format!(
@@ -122,11 +131,12 @@ fn add_members(
     ));
     if relation.target.reach.is_store() {
         sql.add("o.store = ");
-        sql.add_bound(scope.store());
+        sql.add_bound(sight.scope.store());
     } else {
         sql.add("TRUE");
     }
-    relation.target.add_nested_reach(sql, scope);
+    relation.target.add_nested_reach(sql, sight.scope);
+    (sight.linked)(sql, relation);
     sql.add(" AND ");
     condition(sql)
 }
@@ -167,9 +177,9 @@ impl<'a> OfOne<'a> {
     }
 
     /// Adds the query for the numbers of the rows, as `rid`, each once.
-    pub fn add(&self, sql: &mut Sql, scope: &Scope) -> Result<(), Problem> {
-        add_members(sql, self.relation, scope, |sql| {
-            add_comparison(sql, self.field, scope, "o", Operator::Equal, self.value, self.column, false)
+    pub fn add(&self, sql: &mut Sql, sight: Sight<'_>) -> Result<(), Problem> {
+        add_members(sql, self.relation, sight, |sql| {
+            add_comparison(sql, self.field, sight.scope, "o", Operator::Equal, self.value, self.column, false)
         })
     }
 }

@@ -1,11 +1,19 @@
-//! When a row was last changed, as an attribute of filters: the number of its newest audit entry is that time.
+//! When a row was last changed, as an attribute of filters and orders: the number of its newest audit entry is that time.
 
-use chancery_record::{Value, parse_timestamp};
+use chancery_record::{SHOWN, Value, parse_timestamp, record};
 
 use crate::{
     Operator, Problem, Shape, Sql,
     read::filter::{Literal, problem_at},
 };
+
+record! {
+    /// When a row was last changed, as a field that gives an order.
+    pub struct LastChange {
+        /// The number of its newest audit entry.
+        last_entry: i64 = SHOWN,
+    }
+}
 
 /// The attribute's name, which views of a resource alone have.
 const NAME: &str = "lastEntry";

@@ -7,10 +7,10 @@ use chancery_record::{Field, FieldOf, FieldType, Record, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context, Problem, Reply, Shape, Sql,
+    Answer, Call, Context, Problem, Relation, Reply, Shape, Sql,
     audit::event_cursor::TrailState,
     read::emit::write_row,
-    read::filter_sql::{OfOne, add_filter},
+    read::filter_sql::{OfOne, Sight, add_filter},
     read::load::{find_row, owner_of},
     read::page::{Page, Position, sort_value},
     read::rows::Rows,
@@ -56,6 +56,8 @@ pub struct Reading<'a> {
     pub page: Page,
     pub owner: Option<OwnerRow>,
     pub condition: &'a dyn Fn(&mut Sql),
+    /// A further condition on the rows of a set that the filter names, in which `o` is their table.
+    pub linked: &'a dyn Fn(&mut Sql, &Relation),
 }
 
 fn list_rows(
@@ -65,7 +67,7 @@ fn list_rows(
     condition: &dyn Fn(&mut Sql),
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition };
+    let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition, linked: &|_, _| () };
     let mut answer = Answer::new(call.request.op.status);
     // whoever goes on from here sees all that the list does not show
     let trail = call.context.scope.store();
@@ -173,12 +175,16 @@ impl Reading<'_> {
         self.shape.key().map_or("id", |key| key.column)
     }
 
+    fn sight<'a>(&'a self, context: &'a Context) -> Sight<'a> {
+        Sight { scope: &context.scope, linked: self.linked }
+    }
+
     /// Adds the conditions that limit the list to the requested rows.
     fn add_conditions(&self, context: &Context, sql: &mut Sql) -> Result<(), Problem> {
         (self.condition)(sql);
         if let Some(filter) = &self.page.filter {
             sql.add(" AND ");
-            add_filter(sql, self.shape, &context.scope, "t", filter, false)?;
+            add_filter(sql, self.shape, self.sight(context), "t", filter, false)?;
         }
         Ok(())
     }
@@ -189,7 +195,7 @@ impl Reading<'_> {
     fn members(&self, context: &Context, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
         let key = self.key();
         let mut sql = self.shape.begin(context, &format!("SELECT t.rid, t.{key} FROM ("));
-        of_one.add(&mut sql, &context.scope)?;
+        of_one.add(&mut sql, self.sight(context))?;
         // a cross join makes SQLite begin with the links; PostgreSQL does by its estimate of their number
         sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
@@ -197,7 +203,7 @@ impl Reading<'_> {
         (self.condition)(&mut sql);
         if let Some(rest) = &of_one.rest {
             sql.add(" AND ");
-            add_filter(&mut sql, self.shape, &context.scope, "t", rest, false)?;
+            add_filter(&mut sql, self.shape, self.sight(context), "t", rest, false)?;
         }
         let (than, order) = if self.page.descending { ("<", " DESC") } else { (">", "") };
         let from = after.or(self.page.from.as_ref().map(|from| &from.key));
@@ -235,7 +241,7 @@ impl Reading<'_> {
     /// Whether few rows are linked to the given row.
     pub fn are_few(&self, context: &Context, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<bool, Problem> {
         let mut sql = self.shape.begin(context, "SELECT count(*) FROM (SELECT s.rid FROM (");
-        of_one.add(&mut sql, &context.scope)?;
+        of_one.add(&mut sql, self.sight(context))?;
         sql.add(&format!(") s LIMIT {}) n", FEW + 1));
         let count = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
         Ok(usize::try_from(count).is_ok_and(|count| count <= FEW))
@@ -436,7 +442,7 @@ pub fn list_statement(
     let from = after.map(|key| Position { sort: Value::Null, key });
     let mut page = Page::default();
     (page.filter, page.descending, page.from) = (filter, descending, from);
-    let reading = Reading { shape, page, owner: None, condition: &|_| () };
+    let reading = Reading { shape, page, owner: None, condition: &|_| (), linked: &|_, _| () };
     match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
         Some(of_one) => reading.members(context, &of_one, None),
         None => reading.statement(context, reading.first_part(), reading.page.from.as_ref(), LIST),

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Context, Expression, Problem, Shape, Sql,
+    Context, Expression, Problem, Relation, Shape, Sql,
     read::{
         emit::StoredRow,
         filter_sql::OfOne,
+        last_change::{LastChange, is_last_change},
         list::Reading,
         load::load_rows,
         page::{Page, Position, sort_field, sort_value},
@@ -32,6 +33,8 @@ pub struct Slice<'a> {
     pub count: usize,
     /// A further condition, in which `t` is the table.
     pub condition: &'a dyn Fn(&mut Sql),
+    /// A further condition on the rows of a set that the filter names, in which `o` is their table.
+    pub linked: &'a dyn Fn(&mut Sql, &Relation),
 }
 
 /// The rows of a slice.
@@ -46,14 +49,19 @@ pub struct SlicePage {
 impl<'a> Slice<'a> {
     fn reading(self, shape: &'static Shape) -> Result<Reading<'a>, Problem> {
         let page = Page {
-            sort: self.sort_by.map(|name| sort_field(shape, name)).transpose()?,
+            sort: self.sort_by.map(|name| order_of(shape, name)).transpose()?,
             filter: self.filter,
             descending: self.descending,
             from: self.after.map(|[sort, key]| Position { sort, key }),
             ..Page::default()
         };
-        Ok(Reading { shape, page, owner: None, condition: self.condition })
+        Ok(Reading { shape, page, owner: None, condition: self.condition, linked: self.linked })
     }
+}
+
+/// The field of an order; of views, when a row was last changed, too.
+fn order_of(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
+    if is_last_change(shape, name) { Ok(LastChange::LAST_ENTRY.field()) } else { sort_field(shape, name) }
 }
 
 /// How many rows match, wherever the slice begins.
@@ -124,13 +132,17 @@ fn with_value(context: &Context, tx: &mut Tx<'_>, reading: &Reading<'_>) -> Resu
         sql.add(&format!(" AND t.{} IS NOT NULL", field.column));
     };
     let page = Page { filter: reading.page.filter.clone(), ..Page::default() };
-    let counted = Reading { shape: reading.shape, page, owner: None, condition: &condition };
+    let counted =
+        Reading { shape: reading.shape, page, owner: None, condition: &condition, linked: reading.linked };
     Ok(usize::try_from(counted.total(context, tx)?).unwrap_or(usize::MAX))
 }
 
 fn position(reading: &Reading<'_>, row: &StoredRow) -> [Value; 2] {
-    let sort =
-        reading.page.sort.map_or(Value::Null, |field| sort_value(field, field.value(&row.values).clone()));
+    let sort = match reading.page.sort {
+        None => Value::Null,
+        Some(field) if field.is(LastChange::LAST_ENTRY.field()) => Value::Int(row.last_entry),
+        Some(field) => sort_value(field, field.value(&row.values).clone()),
+    };
     let key = reading.shape.key().map_or(Value::Null, |key| key.value(&row.values).clone());
     [sort, key]
 }

@@ -25,6 +25,8 @@ pub struct ScimCaller {
     pub name: String,
     /// What it may do: the names of rights.
     pub rights: Vec<String>,
+    /// Whether its instance is active and provisioned.
+    pub is_open: bool,
     /// The networks that it is good in; `None` for all.
     pub networks: Option<Networks>,
     /// When it ends, if it does.
@@ -37,7 +39,7 @@ pub struct ScimCaller {
     pub scope: Scope,
 }
 
-/// The caller whose token this is, if it is active and so is its instance.
+/// The caller whose token this is, if it is active.
 ///
 /// # Errors
 /// Errors of the store.
@@ -101,7 +103,7 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Error> {
 }
 
 fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
-    let store = load_store_context(tx, &found.instance.to_string())?.filter(|store| store.is_active);
+    let store = load_store_context(tx, &found.instance.to_string())?;
     Ok(store.map(|store| ScimCaller {
         epoch,
         provisioner: Provisioner {
@@ -115,6 +117,7 @@ fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<Sci
         instance: found.instance,
         name: store.scope.name.clone(),
         rights: found.rights,
+        is_open: store.is_active,
         networks: found.networks,
         expires_on: Some(Timestamp(found.expires_on)),
         stopped_on: found.stopped_on,
@@ -129,12 +132,12 @@ fn of_instance(
     digest: &[u8],
     epoch: i64,
 ) -> Result<Option<ScimCaller>, Error> {
-    let text = "SELECT i.id, i.name, s.stopped_on FROM scim_instance_token s JOIN idp_instance i ON i.id = s.idp_instance_id \
-        WHERE s.digest = ?1 AND i.is_active = ?2 AND i.idp_type = 'OpenIdConnect'";
-    let found = tx.one(text, &[Value::Bytes(digest.to_vec()), Value::Bool(true)], |row| {
-        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?))
+    let text = "SELECT i.id, i.name, s.stopped_on, i.is_active FROM scim_instance_token s \
+        JOIN idp_instance i ON i.id = s.idp_instance_id WHERE s.digest = ?1 AND i.idp_type = 'OpenIdConnect'";
+    let found = tx.one(text, &[Value::Bytes(digest.to_vec())], |row| {
+        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?, row.bool(3)?))
     })?;
-    let Some((instance, name, stopped_on)) = found else { return Ok(None) };
+    let Some((instance, name, stopped_on, is_active)) = found else { return Ok(None) };
     let mut values = HashMap::new();
     let mut shown = None;
     let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
@@ -151,7 +154,7 @@ fn of_instance(
     // a token whose option was emptied or set by hand is good no longer
     let is_shown = shown.is_some_and(|shown| digest_of(master, &shown) == digest);
     let options = Options::new(Owner::OpenIdConnect, values);
-    if !options.flag("ScimEnabled") || !is_shown {
+    if !is_shown {
         return Ok(None);
     }
     let token = Uuid::try_parse(options.text("ScimTokenId")).unwrap_or(instance);
@@ -168,6 +171,7 @@ fn of_instance(
         },
         instance,
         name,
+        is_open: is_active && options.flag("ScimEnabled"),
         rights: ["Read", "WriteUsers", "WriteGroups", "Delete"].map(str::to_owned).to_vec(),
         networks: None,
         expires_on: None,

@@ -166,6 +166,9 @@ async fn by_token<'a>(
         return Err(unauthorized());
     };
     spend(&caller, now)?;
+    if !caller.is_open {
+        return Err(closed());
+    }
     if let Some(id) = caller.provisioner.token {
         app.token_service.uses.note(CredentialUse::SCIM, id, now);
     }
@@ -179,7 +182,8 @@ async fn look_up(app: &App, token: &str) -> Result<Option<Arc<ScimCaller>>, Prob
         find_scim_token(tx, &master, &wanted).map_err(Problem::from)
     });
     let found = found.await?.map(Arc::new);
-    if let Some(found) = &found {
+    // what is closed now is looked up again until it is open
+    if let Some(found) = found.as_ref().filter(|found| found.is_open) {
         KNOWN.insert(token.to_owned(), Arc::clone(found));
     }
     Ok(found)
@@ -194,6 +198,10 @@ fn ask(master: MasterKey, token: String, (instance, right): (Uuid, Right), now: 
             KNOWN.remove(&token);
             return Err(unauthorized());
         };
+        if !found.is_open {
+            KNOWN.remove(&token);
+            return Err(closed());
+        }
         let allowed = judge(&found, right).map(|()| authorization(&found));
         KNOWN.insert(token.clone(), Arc::new(found));
         allowed
@@ -257,6 +265,11 @@ async fn by_access_token<'a>(
     let directory = Provisioner { reaches_all: true, mass_limit: i64::MAX, ..Provisioner::default() };
     allowed.provisioner = Some(Arc::new(directory));
     Ok(Access { app, home: Home::Store, by: By::AccessToken(Box::new(requirement), allowed, store), now })
+}
+
+/// The refusal of a token whose own instance is inactive, or provisioned no longer.
+fn closed() -> Problem {
+    Problem::new(ProblemKind::NotFound, "The instance is inactive, or its option ScimEnabled is off.")
 }
 
 fn unauthorized() -> Problem {

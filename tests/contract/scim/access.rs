@@ -4,7 +4,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{at, directory, error, group, ids, of_provider, one, operations, own, user};
-use crate::{id, permissions::callers, pointers};
+use crate::{id, management::instance::set_option, permissions::callers, pointers};
 
 const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 const RIGHTS: [&str; 4] = ["Read", "WriteUsers", "WriteGroups", "Delete"];
@@ -227,5 +227,30 @@ on_both_engines! {
         let members = client.get(&one("Groups", &team)).await.is(200).json()["members"].as_array().unwrap().len();
         assert_eq!(members, 1);
         error(&client.delete(&one("Groups", &team)).await, 403);
+    }
+
+    /// A directory learns that its instance is closed, and goes on when it is open again.
+    async fn a_closed_instance_is_not_found(world: World) {
+        let (partner, base) = of_provider(&world, "partner").await;
+        let store = own(&world).await;
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        let users = format!("{base}/Users");
+        partner.get(&users).await.expect(200);
+        for (name, value) in [("ScimEnabled", "false"), ("ScimEnabled", "true")] {
+            set_option(&world, &instance, name, value).await;
+            for _ in 0..2 {
+                let answer = partner.get(&users).await;
+                if value == "true" { answer.expect(200) } else { error(&answer, 404); }
+            }
+            error(&partner.get(&at("/Users")).await, 401);
+            error(&store.get(&users).await, 401);
+        }
+        let path = format!("/api/management/v2/IdpInstance/{}", id(&instance));
+        for (is_active, status) in [(false, 404), (true, 200)] {
+            let now = world.admin.get(&path).await.is(200).json();
+            let change = json!({ "isActive": is_active, "concurrencyToken": now["concurrencyToken"] });
+            world.admin.patch(&path, change).await.expect(202);
+            assert_eq!(partner.get(&users).await.status, status);
+        }
     }
 }

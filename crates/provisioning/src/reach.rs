@@ -1,9 +1,11 @@
 //! What a directory reaches: what tokens of its line made, or all; and nobody who administers.
 
+use std::sync::LazyLock;
+
 use chancery_record::Value;
 use chancery_resource::{
     Call, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx, load_by,
-    select_key,
+    role_condition, select_key,
 };
 use chancery_scim::Home;
 use uuid::Uuid;
@@ -147,15 +149,23 @@ pub fn spare_role_group(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid
     if administers { Err(refused("The group gives its members a role here.")) } else { Ok(()) }
 }
 
+/// The condition that a role lets its holder do something.
+static ADMINISTERS: LazyLock<String> =
+    LazyLock::new(|| role_condition("r.role_type", |role| !role.permits.is_empty()));
+
 fn is_assigned(tx: &mut Tx<'_>, principal: Uuid) -> Result<bool, StoreError> {
-    let text = "SELECT 1 FROM role_assignment WHERE principal_id = ?1 LIMIT 1";
-    Ok(tx.one(text, &[principal.into()], |_| Ok(()))?.is_some())
+    let text =
+        format!("SELECT 1 FROM role_assignment r WHERE r.principal_id = ?1 AND {} LIMIT 1", *ADMINISTERS);
+    Ok(tx.one(&text, &[principal.into()], |_| Ok(()))?.is_some())
 }
 
 fn has_role(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, StoreError> {
-    let text = "SELECT 1 FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-        JOIN role_assignment r ON r.principal_id = u.id WHERE i.idp_instance_id = ?1 AND i.subject = ?2 LIMIT 1";
-    Ok(tx.one(text, &[instance.into(), user.to_string().into()], |_| Ok(()))?.is_some())
+    let text = format!(
+        "SELECT 1 FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+         JOIN role_assignment r ON r.principal_id = u.id WHERE i.idp_instance_id = ?1 AND i.subject = ?2 AND {} LIMIT 1",
+        *ADMINISTERS
+    );
+    Ok(tx.one(&text, &[instance.into(), user.to_string().into()], |_| Ok(()))?.is_some())
 }
 
 /// The groups that a user is in, at any depth.
@@ -189,7 +199,7 @@ fn groups_have_role(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<
             JOIN role_assignment r ON r.principal_id = p.id WHERE i.idp_instance_id = ";
         let mut sql = Sql::new(text).bind(instance).push(" AND i.subject IN ");
         sql.add_list(chunk.iter().map(|group| group.to_string().into()));
-        sql.add(" LIMIT 1");
+        sql.add(&format!(" AND {} LIMIT 1", *ADMINISTERS));
         if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
             return Ok(true);
         }

@@ -112,4 +112,22 @@ on_both_engines! {
         crate::management::instance::set_option(&world, &instance, "ScimDeleteCascades", "true").await;
         client.delete(&path).await.expect(204);
     }
+
+    /// A role that administers nothing holds a person back as a link does; one that administers keeps the directory out.
+    async fn a_role_holds_a_person_back(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
+        let role = |of: &str| json!({ "principalType": "PlatformUser", "principalId": ada["id"], "roleType": of });
+        let path = format!("{base}/Users/{}", id(&ada));
+        let administers = world.make("RoleAssignment", role("SystemAdmin")).await;
+        error(&client.delete(&path).await, 403);
+        world.admin.delete(&format!("/api/management/v2/RoleAssignment/{}", id(&administers))).await.expect(204);
+        let made = world.make("RoleAssignment", role("UserAdmin")).await;
+        let (word, detail) = error(&client.delete(&path).await, 409);
+        assert!(word.is_empty() && detail.contains("ScimDeleteCascades"), "{detail}");
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        crate::management::instance::set_option(&world, &instance, "ScimDeleteCascades", "true").await;
+        client.delete(&path).await.expect(204);
+        world.admin.get(&format!("/api/management/v2/RoleAssignment/{}", id(&made))).await.problem(404, "not-found");
+    }
 }

@@ -156,6 +156,9 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(stopped) = removal::brake(call, tx)? {
         return Ok(stopped);
     }
+    if form.home == Home::Provider {
+        removal::remove_roles(call, tx, id)?;
+    }
     write::unconditionally(call, |call| delete_rows(call, tx, false))
 }
 

@@ -1,7 +1,11 @@
 //! The brake on directories that deactivate or delete many, and what holds a person back.
 
+use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
 use chancery_record::{Timestamp, Value, format_timestamp};
-use chancery_resource::{Answer, AuditAction, Call, Problem, StateTable, Tx, load, note, update_unversioned};
+use chancery_resource::{
+    Answer, AuditAction, Call, Problem, StateTable, Tx, delete, load, load_found, note, select_where,
+    update_unversioned,
+};
 use chancery_userstore::scim_token::{SCIM_TOKEN, ScimToken};
 use uuid::Uuid;
 
@@ -66,7 +70,8 @@ fn stop(call: &Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     note(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
 }
 
-/// Refuses to delete a person who administers, or to whom client apps are open by name, unless that goes with the person.
+/// Refuses to delete a person who administers; one who has a role that administers nothing, or to whom client apps are open
+/// by name, unless that goes with the person.
 ///
 /// # Errors
 /// Something refers to the person.
@@ -75,6 +80,11 @@ pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     if directory(&call.context).deletes_cascade {
         return Ok(());
     }
+    let text = "SELECT 1 FROM role_assignment WHERE principal_id = ?1 LIMIT 1";
+    if tx.one(text, &[id.into()], |_| Ok(()))?.is_some() {
+        let detail = "The person holds a role. Take it away first, or set the option ScimDeleteCascades.";
+        return Err(Problem::conflict(detail));
+    }
     let text = "SELECT 1 FROM client_app_authorized_user a JOIN application_user u ON u.rid = a.application_user_rid \
         WHERE u.id = ?1 LIMIT 1";
     if tx.one(text, &[id.into()], |_| Ok(()))?.is_none() {
@@ -82,4 +92,19 @@ pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     }
     let detail = "Client apps are open to this person by name. Close them first, or set the option ScimDeleteCascades.";
     Err(Problem::conflict(detail))
+}
+
+/// Deletes the roles of a person who is deleted. Only those are left that administer nothing, see [`release`].
+///
+/// # Errors
+/// The store's.
+pub fn remove_roles(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
+    call.context.on_configuration(|context| {
+        let of_person = select_where(context, &ROLE_ASSIGNMENT, RoleAssignment::PRINCIPAL_ID, id.into());
+        for (_, was) in load_found(context, tx, &ROLE_ASSIGNMENT, &[of_person])? {
+            delete(context, tx, &ROLE_ASSIGNMENT, &was)?;
+            tx.advance_epoch()?;
+        }
+        Ok(())
+    })
 }

@@ -106,6 +106,8 @@ on_both_engines! {
         assert_eq!(of["groups"][0]["display"], "All");
         let row = world.admin.get(&format!("/api/management/v2/ApplicationGroup/{}", id(&made))).await.is(200).json();
         assert_eq!(row["name"], "All");
+        let wrong = operations(&json!([{ "op": "add", "path": "members", "value": [{ "value": ada["id"], "type": "Group" }] }]));
+        assert_eq!(error(&client.patch(&format!("{base}/Groups/{}", id(&made)), wrong).await, 400).0, "invalidValue");
         client.delete(&format!("{base}/Groups/{}", id(&made))).await.expect(204);
         assert_eq!(client.get(&format!("{base}/Users/{}", id(&ada))).await.is(200).json().get("groups"), None);
     }

@@ -218,6 +218,22 @@ on_both_engines! {
         assert_eq!(answers, [200, 412, 412, 412, 412, 412, 412, 412]);
     }
 
+    async fn a_subject_that_waits_for_another_is_a_conflict(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let user = world.user("ada").await;
+        world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
+        let people = world.all("ApplicationUser").await;
+        let person = people.as_array().unwrap().iter().find(|one| one["identities"][0]["subject"] == user["id"]).unwrap();
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        world.make("identity-replacements", json!({ "platformUserId": person["id"], "replacementIdpInstanceId": instance["id"],
+            "replacementUniqueUserId": "waits", "reason": "moved", "requiredApprovals": 1 })).await;
+        let users = format!("{base}/Users");
+        assert_eq!(error(&client.post(&users, json!({ "userName": "bob", "externalId": "waits" })).await, 409).0, "uniqueness");
+        let made = client.post(&users, json!({ "userName": "carl" })).await.is(201).json();
+        let patch = operations(&json!([{ "op": "replace", "path": "externalId", "value": "waits" }]));
+        error(&client.patch(&format!("{users}/{}", id(&made)), patch).await, 409);
+    }
+
     async fn values_are_read_as_directories_send_them(world: World) {
         let client = own(&world).await;
         let (partner, base) = of_provider(&world, "partner").await;

@@ -19,6 +19,9 @@ const MANY: usize = 1000;
 /// Members read at a time.
 const PIECE: usize = 4096;
 
+/// The types of members.
+const TYPES: [&str; 2] = ["User", "Group"];
+
 /// A set of members: its name, the type of what is in it, and what that is.
 struct Set {
     relation: &'static Relation,
@@ -30,7 +33,8 @@ fn sets(form: Form) -> Vec<Set> {
     let [users, groups] = Operations::at(form.home);
     let set =
         |name, of_type, members| form.shape.relation(name).map(|relation| Set { relation, of_type, members });
-    [set("memberUsers", "User", users.form), set("memberGroups", "Group", groups.form)]
+    let [user, group] = TYPES;
+    [set("memberUsers", user, users.form), set("memberGroups", group, groups.form)]
         .into_iter()
         .flatten()
         .collect()
@@ -95,9 +99,9 @@ pub fn change(
         for id in added.iter().chain(asked.intersection(&there)) {
             let id = id.to_string();
             let said = members.added.get(&id).and_then(Option::as_deref);
-            let is_other = |other: &Set| said.is_some_and(|said| said.eq_ignore_ascii_case(other.of_type));
-            // what is the name of no type says nothing
-            if sets.iter().any(|other| other.of_type != set.of_type && is_other(other)) {
+            let is_said = |of_type: &str| said.is_some_and(|said| said.eq_ignore_ascii_case(of_type));
+            // what is the name of no type says nothing; all types have names at each home
+            if TYPES.iter().any(|of_type| *of_type != set.of_type && is_said(of_type)) {
                 let detail = format!("{id} is a {}, not what type says", set.of_type);
                 return Err(Refusal::wrong(ScimType::InvalidValue, detail).into());
             }

@@ -78,25 +78,34 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
     Ok(row)
 }
 
-/// The person whose subject this is at the instance, and whether a directory provisions the person.
+/// The person whose subject this is at the instance, and whether the directory may take the person over: the subject neither
+/// waits for the person, nor is it one that the person had before, and no directory provisions the person.
 fn person_of(tx: &mut Tx<'_>, instance: Uuid, subject: &Name) -> Result<Option<(Uuid, bool)>, StoreError> {
-    let text = "SELECT u.id, u.user_name_key FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-        WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    tx.one(text, &[instance.into(), subject.as_str().into()], |row| Ok((row.id(0)?, !row.is_null(1)?)))
+    let text = "SELECT u.id, u.user_name_key, i.lifecycle_status FROM application_identity i \
+        JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
+    tx.one(text, &[instance.into(), subject.as_str().into()], |row| {
+        let is_open = row.is_null(1)? && row.text(2)? == LifecycleStatus::Active.name();
+        Ok((row.id(0)?, is_open))
+    })
 }
 
 fn take_over(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
-    ((id, is_provisioned), subject): ((Uuid, bool), &Name),
+    ((id, is_open), subject): ((Uuid, bool), &Name),
     fields: &Fields,
 ) -> Result<StoredRow, Problem> {
-    if is_provisioned {
+    let taken = || {
         let detail = format!("{} is there already, as externalId or userName", subject.as_str());
-        return Err(Refusal::wrong(ScimType::Uniqueness, detail).into());
+        Problem::from(Refusal::wrong(ScimType::Uniqueness, detail))
+    };
+    if !is_open {
+        return Err(taken());
     }
-    let row = super::load_user(call, tx, form, id)?;
+    // whom the instance does not reach, its directory does not take over
+    let row = super::load_user(call, tx, form, id);
+    let row = row.map_err(|problem| if problem.status() == 404 { taken() } else { problem })?;
     let was = resource_of(call, tx, form, &row, None)?;
     let body = changes(&fields_in(form, &was)?, fields);
     call.request.path = vec![id.to_string()];

@@ -13,8 +13,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    signature::{SECRET_LIFE, Signing},
-    state::{self, Attempt, Waiting},
+    signature::{MOST_FORMER, SECRET_LIFE, Signing, former_secrets, former_text},
+    state::{self, Attempt, MOST_WAITING, Waiting},
     subscription::{EventSubscription, TABLE, give_secret, store_of, trails},
 };
 
@@ -124,20 +124,27 @@ pub fn envelope(
     Ok(envelope.to_string())
 }
 
-/// Makes a new secret; for a day the former one signs, too.
+/// Makes a new secret; each former one signs for a day, too.
 ///
 /// # Errors
-/// There is no such subscription.
+/// There is no such subscription; as many former secrets sign as may.
 pub fn make_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
-    let former = row.text(EventSubscription::SIGNING_SECRET).and_then(|text| {
-        let column = EventSubscription::SIGNING_SECRET.column();
-        open_secret(&call.context.app.master, TABLE, column, &key, text)
-    });
+    let (master, now) = (&call.context.app.master, call.context.now);
+    let mut former = former_secrets(master, &row, now)?;
+    if former.len() >= MOST_FORMER {
+        return Err(Problem::conflict(format!(
+            "{MOST_FORMER} former secrets still sign, each for 24 hours. Make another one when the oldest is over."
+        )));
+    }
+    let until = Timestamp(now.0 + SECRET_LIFE);
+    let signing = row
+        .text(EventSubscription::SIGNING_SECRET)
+        .and_then(|text| open_secret(master, TABLE, EventSubscription::SIGNING_SECRET.column(), &key, text));
+    former.extend(signing.map(|secret| (secret, until)));
     let mut values = row.values.clone();
-    EventSubscription::FORMER_SECRET.field().set(&mut values, former.into());
-    let until = Timestamp(call.context.now.0 + SECRET_LIFE);
+    EventSubscription::FORMER_SECRET.field().set(&mut values, former_text(&former).into());
     EventSubscription::FORMER_UNTIL.set(&mut values, Some(until))?;
     give_secret(&mut values);
     let shape = call.request.op.shape;
@@ -160,6 +167,12 @@ pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx.execute(&StateTable::EventDelivery.update(text), &[Value::Id(subscription), now.0.into()])?
     } else {
         let events = asked.events(&call.context, tx, &row)?;
+        let new = i64::try_from(events.len()).unwrap_or(i64::MAX);
+        if state::count_waiting(tx, subscription)?.saturating_add(new) > MOST_WAITING {
+            return Err(Problem::conflict(format!(
+                "More than {MOST_WAITING} deliveries would wait: activate the subscription, or skip what waits."
+            )));
+        }
         for event in &events {
             state::keep(tx, subscription, &Waiting::of(event), now)?;
         }

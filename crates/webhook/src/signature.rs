@@ -19,6 +19,37 @@ pub fn new_secret() -> String {
     format!("{PREFIX}{}", BASE64_STANDARD.encode(random::<32>()))
 }
 
+/// The most former secrets that sign beside the new one.
+pub const MOST_FORMER: usize = 3;
+
+/// The former secrets of a subscription that still sign, each with the moment up to which it does, the newest last.
+///
+/// # Errors
+/// The row is of another record.
+pub fn former_secrets(
+    master: &MasterKey,
+    row: &StoredRow,
+    now: Timestamp,
+) -> Result<Vec<(String, Timestamp)>, Mismatch> {
+    let key = Value::Id(row.get(EventSubscription::ID)?.0);
+    let column = EventSubscription::FORMER_SECRET.column();
+    let kept = row.text(EventSubscription::FORMER_SECRET);
+    let kept = kept.and_then(|text| open_secret(master, TABLE, column, &key, text)).unwrap_or_default();
+    // releases before kept one secret, and its end in a field of its own
+    let end_of_one = row.get(EventSubscription::FORMER_UNTIL)?.unwrap_or(Timestamp(0));
+    let former = kept.split_ascii_whitespace().map(|one| match one.split_once('@') {
+        Some((secret, until)) => (secret.to_owned(), Timestamp(until.parse().unwrap_or(0))),
+        None => (one.to_owned(), end_of_one),
+    });
+    Ok(former.filter(|(_, until)| until.0 > now.0).collect())
+}
+
+/// Former secrets as they are kept.
+pub fn former_text(former: &[(String, Timestamp)]) -> String {
+    let all: Vec<String> = former.iter().map(|(secret, until)| format!("{secret}@{}", until.0)).collect();
+    all.join(" ")
+}
+
 /// What signs a subscription's requests: opened once for many of them. It is not printed.
 pub struct Signing {
     subscription: Uuid,
@@ -38,15 +69,14 @@ impl Signing {
         let key = Value::Id(subscription);
         let open = |column: &str, text: Option<&str>| open_secret(master, TABLE, column, &key, text?);
         let secret = open("signing_secret", row.text(EventSubscription::SIGNING_SECRET));
-        let is_former_valid = row.get(EventSubscription::FORMER_UNTIL)?.is_some_and(|until| until.0 > now.0);
-        let former =
-            open("former_secret", row.text(EventSubscription::FORMER_SECRET)).filter(|_| is_former_valid);
+        let former = former_secrets(master, row, now)?;
+        let secrets = secret.iter().chain(former.iter().map(|(secret, _)| secret));
         let fixed = open("sealed_headers", row.text(EventSubscription::SEALED_HEADERS));
         let fixed = fixed.as_deref().and_then(pairs_of).unwrap_or_default();
         Ok(Self {
             subscription,
             url: row.text(EventSubscription::URL).unwrap_or_default().to_owned(),
-            keys: secret.iter().chain(&former).filter_map(|secret| key_of(secret)).collect(),
+            keys: secrets.filter_map(|secret| key_of(secret)).collect(),
             headers: fixed.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
             seconds: now.0.div_euclid(1000),
         })

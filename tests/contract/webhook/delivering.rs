@@ -80,7 +80,16 @@ on_both_engines! {
         let got = receiver.until(|got| got.iter().any(|received| received.kind().ends_with("user.created") && received.subject() != id(&user))).await;
         let last = got.last().unwrap();
         assert!(is_signed_by(last, secret) && is_signed_by(last, next), "for a day both sign");
-        let row = until(&world, &path, |row| row["delivered"] == 4).await;
+        // whoever asks again, because an answer was lost, cuts off no receiver
+        let third = world.admin.post(&format!("{path}/secret"), json!({})).await.is(200).json();
+        world.admin.post(&format!("{path}/secret"), json!({})).await.expect(200);
+        world.admin.post(&format!("{path}/secret"), json!({})).await.problem(409, "conflict");
+        let before = receiver.got().len();
+        world.user("cy").await;
+        let got = receiver.until(|got| got.iter().skip(before).any(|received| received.kind().ends_with("user.created"))).await;
+        let last = got.iter().rev().find(|received| received.kind().ends_with("user.created")).unwrap();
+        assert!([secret, next, third["secret"].as_str().unwrap()].iter().all(|secret| is_signed_by(last, secret)));
+        let row = until(&world, &path, |row| row["waiting"] == 0 && row["delivered"].as_i64() >= Some(5)).await;
         assert_eq!((&row["status"], &row["waiting"]), (&json!("Active"), &json!(0)));
     }
 
@@ -207,6 +216,28 @@ on_both_engines! {
         // an active one is deleted with all that it left
         world.admin.delete(&path).await.expect(204);
         world.admin.get(&path).await.problem(404, "not-found");
+    }
+
+    /// Deliveries that wait have one bound, whether or not the subscription is active.
+    async fn replays_are_bounded(world: World) {
+        let mut receiver = Receiver::start().await;
+        let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
+        world.user("ada").await;
+        let got = receiver.until(|got| events(got).len() == 1).await;
+        let one = json!({ "ids": [events(&got)[0].header("webhook-id")] });
+        let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
+        world.admin.patch(&path, off).await.expect(202);
+        // with the next one that is a row below the bound
+        world.admin.post(&format!("{path}/replay"), one.clone()).await.expect(202);
+        world.sql(vec![(
+            "INSERT INTO event_delivery (subscription_id, event, kind, subject, body, due_on, tries, trail, position) \
+             WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 99998) \
+             SELECT d.subscription_id, d.event, d.kind, d.subject, '{}', d.due_on, 0, d.trail, d.position \
+             FROM event_delivery d, numbers",
+            vec![],
+        )]).await;
+        world.admin.post(&format!("{path}/replay"), one.clone()).await.expect(202);
+        world.admin.post(&format!("{path}/replay"), one).await.problem(409, "conflict");
     }
 
     /// Section 6: what was pruned before it could be delivered is told.

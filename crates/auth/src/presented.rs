@@ -144,7 +144,10 @@ fn parse_basic(header: &str) -> Option<PresentedCredential> {
     let decode = |text: &str| {
         percent_decode_str(&text.replace('+', " ")).decode_utf8().ok().map(std::borrow::Cow::into_owned)
     };
-    Some(PresentedCredential { client: decode(client)?, proof: Proof::Basic(Secret::new(decode(secret)?)) })
+    let (client, secret) = (decode(client)?, decode(secret)?);
+    // an empty secret guesses nothing: libraries send the id of a public client app so
+    let proof = if secret.is_empty() { Proof::Bare } else { Proof::Basic(Secret::new(secret)) };
+    Some(PresentedCredential { client, proof })
 }
 
 #[cfg(test)]
@@ -157,6 +160,9 @@ mod tests {
         let presented = parse_basic("basic YSUyMGI6YyUzQWQrZQ==").unwrap();
         assert_eq!(presented.client, "a b");
         assert!(matches!(presented.proof, Proof::Basic(secret) if secret.expose() == b"c:d e"));
+        // "app:"
+        let bare = parse_basic("Basic YXBwOg==").unwrap();
+        assert!(bare.client == "app" && matches!(bare.proof, Proof::Bare));
         for wrong in ["", "Basic", "Basic !!!", "Bearer YTpi", "Basic YQ=="] {
             assert!(parse_basic(wrong).is_none(), "{wrong}");
         }

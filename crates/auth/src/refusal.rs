@@ -11,12 +11,19 @@ pub struct OAuthError {
     pub error: &'static str,
     /// The text for people: what to do about it.
     pub description: &'static str,
+    /// Whether a code or token was shown that is not known here, as one that is guessed.
+    pub is_guess: bool,
 }
 
 impl OAuthError {
     /// An error to be answered with this status.
     pub const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
-        Self { status, error, description }
+        Self { status, error, description, is_guess: false }
+    }
+
+    /// `invalid_grant`: the code or token is not known here.
+    pub const fn unknown_grant(description: &'static str) -> Self {
+        Self { is_guess: true, ..Self::new(400, "invalid_grant", description) }
     }
 
     /// The answer's body in JSON.

@@ -43,7 +43,7 @@ pub use authorize::{
     check::{Checked, SignInFacts, Terms, check_request, grantable_scope},
     claims_request::{ClaimsRequest, RequestedClaim},
     prompt::{Pages, Prompt},
-    request::AuthorizationRequest,
+    request::{AuthorizationRequest, meant},
     request_object::RequestObject,
     response_mode::{ResponseMode, Transport},
     response_type::ResponseType,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use chancery_flow::Flow;
 use chancery_oauth::{
-    Addressing, Answer, AuthorizationRequest, Checked, Code, Delivery, RedirectKind, Refusal, ResponseMode,
-    Terms, check_request, is_registered_redirect,
+    Addressing, Answer, AuthorizationRequest, Checked, Code, Delivery, RedirectKind, Refusal,
+    ResponseMode, Terms, check_request, is_registered_redirect, meant,
 };
 use chancery_resource::Problem;
 use chancery_store::Mode;
@@ -70,7 +70,7 @@ impl Provider<'_> {
             demanded.hinted_person = Some(hint.sub);
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
         }
-        let kept = KeptFlow::new(issuing, application.id, parameters, Flow::new(demanded));
+        let kept = KeptFlow::new(issuing, application.id, meant(parameters), Flow::new(demanded));
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         if visit.session.is_some() {
             // most who come with a session need no page: looked at and answered in one transaction

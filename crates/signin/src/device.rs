@@ -34,6 +34,8 @@ const LENGTH: usize = 8;
 pub const INTERVAL: i64 = 5;
 /// The most devices of a client app that wait.
 const MOST_OPEN: i64 = 1_000;
+/// The most devices of all client apps whose codes have not expired. Anybody can ask in the name of a public client app.
+const MOST_OPEN_OF_ALL: i64 = 20_000;
 /// Where no client app's answer goes: the parameters of a device's flow are read like any.
 const NOWHERE: &str = "https://device.invalid/";
 
@@ -117,7 +119,7 @@ impl Provider<'_> {
             if let Err(refused) = audience(tx, &known, &resources)? {
                 return Ok(Err(refused.into()));
             }
-            if open(tx, known.id, now)? >= MOST_OPEN {
+            if open(tx, known.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
                 return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
             }
             let insert = StateTable::DeviceAuthorization.insert(
@@ -291,6 +293,15 @@ fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, Store
          AND status = 'Pending' AND expires_on > ?2 LIMIT {MOST_OPEN}) w"
     );
     Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
+}
+
+/// The devices of all client apps.
+fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE expires_on > ?1 \
+         LIMIT {MOST_OPEN_OF_ALL}) w"
+    );
+    Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
 /// Decides for a device that waits; `false`: somebody has decided already.

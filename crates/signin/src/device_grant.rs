@@ -133,14 +133,15 @@ fn redeem(
 ) -> Result<Result<Tokens, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
-    if let Err(refused) = claim_all(tx, &shown.replay)? {
-        return Ok(Err(refused));
-    }
     let found = find(tx, master, &shown.digest)?;
     let Some(found) = found.filter(|found| found.application == app.id && found.issuing == shown.issuing)
     else {
-        return Ok(Err(invalid_grant(NOT_GOOD)));
+        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
     };
+    // a stranger's guesses must not fill the table of what is good once
+    if let Err(refused) = claim_all(tx, &shown.replay)? {
+        return Ok(Err(refused));
+    }
     match found.status.as_str() {
         "Denied" => return refuse("access_denied", "The person turned the device away."),
         "Pending" | "Approved" if found.expires_on <= shown.now => {

@@ -137,9 +137,13 @@ impl Provider<'_> {
             request.post_logout_redirect_uri.as_ref().is_some_and(|uri| application.logout_uris.contains(uri))
         };
         let back = application.as_deref().filter(|one| fits(one)).and_then(|_| request.return_address());
+        let client_app = application.as_ref().map(|one| one.id);
+        let name = application.as_ref().map(|one| one.name.clone());
+        let sessions = self.sessions(visit).await?;
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
-                self.is_signed_in(visit, hint.sub).await?
+                let is_theirs = |one: &Session| one.person == hint.sub && is_here(issuing, one);
+                sessions.iter().any(is_theirs)
             }
             _ => false,
         };
@@ -153,23 +157,27 @@ impl Provider<'_> {
             };
             return Ok(SigningOut::Ask(page));
         }
-        let asked =
-            Asked { application: application.as_ref().map(|one| one.id), person: hint.map(|hint| hint.sub) };
+        let asked = Asked { application: client_app, person: hint.map(|hint| hint.sub) };
         let (frames, is_last) = self.sign_out(visit, asked).await?;
-        let client_app = application.as_ref().map(|one| one.id);
-        let application = application.map(|one| one.name.clone());
-        Ok(SigningOut::Done(SignedOut { application, client_app, back, frames, is_last }))
+        Ok(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last }))
     }
 
-    /// Whether this browser has a session of this person.
-    async fn is_signed_in(self, visit: &Visit, person: Uuid) -> Result<bool, Problem> {
-        let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
-        let issuing = visit.issuer.tenant_id();
-        let looking = self.store.run("SessionsOfBrowser", Mode::Quick, None, move |tx| {
-            let sessions = session::load(tx, cookie.as_ref(), now)?;
-            Ok::<_, Problem>(sessions.iter().any(|one| one.person == person && is_here(issuing, one)))
-        });
-        looking.await
+    /// Whether this browser has a session: a cookie alone is none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn has_session(self, visit: &Visit) -> Result<bool, Problem> {
+        Ok(!self.sessions(visit).await?.is_empty())
+    }
+
+    /// The sessions of this browser.
+    async fn sessions(self, visit: &Visit) -> Result<Vec<Session>, Problem> {
+        let Some(cookie) = visit.session_cookie(&self.context.master) else { return Ok(Vec::new()) };
+        let now = visit.now;
+        let looking = self
+            .store
+            .run("SessionsOfBrowser", Mode::Quick, None, move |tx| session::load(tx, Some(&cookie), now));
+        Ok(looking.await?)
     }
 
     /// Ends sessions of a browser, and the grants that end with them. Returns the addresses by which client apps are

@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request};
 use chancery_oauth::{Addressing, AuthorizationRequest};
-use chancery_record::Timestamp;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,10 @@ use crate::{
 /// The most bytes of a flow in a cookie.
 const LARGEST: usize = 3_800;
 /// The cookie of a flow that is larger.
-const IN_ROW: &str = "row";
+pub const IN_ROW: &str = "row";
+/// The most rows of flows under way. Anybody can begin a flow, so an installation has a bound besides that of each
+/// address: 10,000 rows are less than 200 MB.
+const MOST_ROWS: i64 = 10_000;
 
 /// A flow under way.
 #[derive(Clone, Serialize, Deserialize)]
@@ -202,28 +205,31 @@ impl KeptFlow {
 }
 
 impl Provider<'_> {
-    /// What the browser's cookie of this flow is: the flow itself, or [`IN_ROW`] where a row holds it, because it is too
-    /// large.
+    /// Keeps a flow that is too large for a cookie in a row; its cookie is [`IN_ROW`]. Whether there was a place for it.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn keep_flow(self, visit: &Visit, kept: &KeptFlow) -> Result<String, Problem> {
-        let master = &self.context.master;
-        if let Some(sealed) = kept.seal(master, &visit.browser) {
-            return Ok(sealed);
-        }
+    pub async fn keep_in_row(self, visit: &Visit, kept: &KeptFlow) -> Result<bool, Problem> {
+        let (master, now) = (&self.context.master, visit.now);
         let unwritable = || StoreError::Internal("a flow cannot be written".into());
         let sealed = kept.seal_bytes(master, &visit.browser).ok_or_else(unwritable)?;
         let until = kept.flow.request().started.plus(chancery_flow::LIFETIME_MS);
-        let parameters = vec![kept.id.clone().into(), sealed.into(), until.0.into()];
+        let (id, sealed) = (Value::from(kept.id.clone()), Value::from(sealed));
         let writing = move |tx: &mut Tx<'_>| {
+            let text = StateTable::SignInFlow.update("SET sealed = ?2 WHERE id = ?1");
+            if tx.execute(&text, &[id.clone(), sealed.clone()])? == 1 {
+                return Ok(true);
+            }
+            if rows(tx, now)? >= MOST_ROWS {
+                return Ok(false);
+            }
             let text = StateTable::SignInFlow.insert(
                 "(id, sealed, expires_on) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET sealed = ?2",
             );
-            tx.queue(&text, parameters.clone())
+            tx.queue(&text, vec![id.clone(), sealed.clone(), until.0.into()])?;
+            Ok::<_, StoreError>(true)
         };
-        self.store.run("KeepSignIn", Mode::Write, None, writing).await?;
-        Ok(IN_ROW.to_owned())
+        Ok(self.store.run("KeepSignIn", Mode::Write, None, writing).await?)
     }
 
     /// The flow of this id that a browser's cookie holds, or the row that it names.
@@ -243,6 +249,14 @@ impl Provider<'_> {
         let sealed = self.store.run("ReadSignIn", Mode::Quick, None, reading).await?;
         Ok(sealed.and_then(|sealed| KeptFlow::open_bytes(master, id, &visit.browser, &sealed)))
     }
+}
+
+/// The rows of flows under way.
+fn rows(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM sign_in_flow WHERE expires_on > ?1 LIMIT {MOST_ROWS}) w"
+    );
+    Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
 fn associated_data(id: &str, browser: &str) -> String {

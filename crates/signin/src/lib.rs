@@ -64,7 +64,7 @@ pub use counts::Counts;
 pub use device::{DEVICE, enter_page};
 pub use device_grant::{GRANT_TYPE as DEVICE_CODE, Questions};
 pub use end_session::{SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut};
-pub use kept_flow::KeptFlow;
+pub use kept_flow::{IN_ROW, KeptFlow};
 pub use logout::Told;
 pub use new_password::{ChangeBegun, NewPassword};
 pub use outcome::{Judged, NewSession, Outcome, Page, PageError};

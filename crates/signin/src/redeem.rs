@@ -102,7 +102,7 @@ fn redeem(
     let master = &context.app.master;
     let found = code::find(tx, master, &shown.code, shown.now)?;
     let Some(found) = found.filter(|found| found.application == app.id) else {
-        return Ok(Err(invalid_grant(NOT_GOOD)));
+        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
     };
     if let Err(refused) = check(&found, shown) {
         found.miss(tx)?;

@@ -56,7 +56,7 @@ impl Provider<'_> {
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
         let shown = Shown {
-            token: RefreshToken::read(token).ok_or(invalid_grant(NOT_GOOD))?,
+            token: RefreshToken::read(token).ok_or(OAuthError::unknown_grant(NOT_GOOD))?,
             scope,
             resources,
             issuing: request.issuer.tenant_id(),
@@ -110,7 +110,9 @@ fn refresh(
             && grant.application == app.id
             && grant.granted.issuing == shown.issuing
     };
-    let Some(mut grant) = found.filter(is_theirs) else { return not_good() };
+    let Some(mut grant) = found.filter(is_theirs) else {
+        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
+    };
     let granted = grant.granted.clone();
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);

@@ -77,6 +77,10 @@ impl Default for Limits {
     }
 }
 
+/// How many devices may ask in the name of public client apps from one address within a minute. Codes last an hour at
+/// most, so one address takes less than the 1,000 places that a client app has.
+const DEVICES: u32 = 15;
+
 /// How many pages an address is shown for each failed proof that it may make.
 const PAGES: u32 = 10;
 
@@ -126,6 +130,8 @@ pub struct App {
     pub(crate) sign_in_limiter: ProofLimiter,
     /// Pages for who is not signed in.
     pub(crate) page_limiter: Limiter,
+    /// Devices that ask to be let in, of client apps that prove nothing.
+    pub(crate) device_limiter: Limiter,
     /// Permits for requests for a link that resets a password, which are worked on after they are answered.
     pub(crate) resets: Arc<Semaphore>,
     /// Places for streams of events.
@@ -207,6 +213,7 @@ impl App {
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
+            device_limiter: Limiter::new(limits.public_rate.map(|limit| limit.min(DEVICES))),
             resets: Arc::new(Semaphore::new(RESETS)),
             streams: Streams::default(),
             readers: Arc::new(Semaphore::new(processors)),

@@ -2,6 +2,7 @@
 
 mod content;
 mod cookies;
+mod device;
 mod post;
 mod render;
 mod reset;
@@ -12,8 +13,8 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    ACCESS_PASS, CONTINUE, DEVICE, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, PASSWORD, Page,
-    PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit, enter_page,
+    ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, PASSWORD, Page,
+    PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
@@ -133,7 +134,8 @@ pub async fn answer(
     if raw.len() > LONGEST_QUERY {
         return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")).await);
     }
-    if browser.visit.session.is_none()
+    // only a session that exists spares the limit: anybody can make up a cookie
+    if !browser.provider().has_session(&browser.visit).await?
         && let Err(problem) = app.page_limiter.admit_address(address_of(parts), now)
     {
         return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))).await);
@@ -150,7 +152,7 @@ pub async fn answer(
 }
 
 /// After how many seconds to try again, as a problem says.
-fn seconds_of(problem: &Problem) -> i64 {
+pub fn seconds_of(problem: &Problem) -> i64 {
     let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
     told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
 }
@@ -266,41 +268,6 @@ impl Browser<'_> {
         }
     }
 
-    /// The page where a person types a device's code.
-    async fn device(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
-        let master = &self.app.context.master;
-        let csrf = cookies::value(&master.digest("device-csrf", self.visit.browser.as_bytes()));
-        let shown = form.clone().unwrap_or_default();
-        let shown = Form(&shown);
-        let typed = shown.field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();
-        let enter = |is_wrong| Shown {
-            page: enter_page(&typed, is_wrong),
-            action: self.parts.uri.path().to_owned(),
-            csrf: csrf.clone(),
-            ..Shown::of_page()
-        };
-        if form.is_none() {
-            return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE).await);
-        }
-        if !self.is_ours(&shown, csrf.clone()) {
-            return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
-        }
-        let (address, now) = (address_of(self.parts), self.visit.now);
-        let attempt = match self.app.sign_in_limiter.admit(address, (DEVICE, true), now).await {
-            Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
-        };
-        let Some(outcome) = self.provider().begin_device(&self.visit, &typed).await? else {
-            attempt.was_wrong(now);
-            // a post is answered by a redirect, and says of the code no more than that it is wrong
-            let typed: String = typed.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
-            let address = format!("{}?wrong=1&user_code={typed}", self.parts.uri.path());
-            return Ok(see_other(&self.in_language(address)));
-        };
-        attempt.was_right();
-        self.answer(outcome).await
-    }
-
     async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let is_post = form.is_some();
         let shown = form.unwrap_or_default();
@@ -329,7 +296,8 @@ impl Browser<'_> {
     /// the page that says so. Browsers hold `form-action` against redirects that follow a post, so that a post is
     /// answered by the page, which leads on.
     fn leave_signed_out(mut self, done: &SignedOut, is_post: bool) -> Result<Response<AnswerBody>, Problem> {
-        if done.is_last {
+        // a request of another site's brings no cookies: it must not end a session either
+        if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
         }
         // what was proven in a sign-in under way would sign in whoever goes on with it
@@ -369,14 +337,18 @@ impl Browser<'_> {
                 self.set_session(session);
                 // the next page asks anew where it asks an authenticator
                 kept.ceremony = None;
-                self.keep(&kept).await?;
+                if let Err(error) = self.keep(&kept).await? {
+                    return Ok(error_page(&self, error).await);
+                }
                 let mut response = see_other(&self.address(&kept, step));
                 self.cookies.write(&mut response);
                 response
             }
             Outcome::Page(kept, shown) => {
-                if kept.is_changed {
-                    self.keep(&kept).await?;
+                if kept.is_changed
+                    && let Err(error) = self.keep(&kept).await?
+                {
+                    return Ok(error_page(&self, error).await);
                 }
                 let step = shown.step;
                 let action = self.address(&kept, step);
@@ -409,11 +381,23 @@ impl Browser<'_> {
         }
     }
 
-    /// Lets the browser keep a flow.
-    async fn keep(&mut self, kept: &KeptFlow) -> Result<(), Problem> {
-        let cookie = self.provider().keep_flow(&self.visit, kept).await?;
-        self.cookies.set_flow(&kept.id, &cookie);
-        Ok(())
+    /// Lets the browser keep a flow. One that is too large for a cookie becomes a row, which counts as a page more.
+    async fn keep(&mut self, kept: &KeptFlow) -> Result<Result<(), PageError>, Problem> {
+        if let Some(sealed) = kept.seal(&self.app.context.master, &self.visit.browser) {
+            self.cookies.set_flow(&kept.id, &sealed);
+            return Ok(Ok(()));
+        }
+        let is_new = self.cookies.flow(&kept.id).is_none_or(|cookie| cookie != IN_ROW);
+        if is_new
+            && let Err(problem) = self.app.page_limiter.admit_address(address_of(self.parts), self.visit.now)
+        {
+            return Ok(Err(PageError::too_many(seconds_of(&problem))));
+        }
+        if !self.provider().keep_in_row(&self.visit, kept).await? {
+            return Ok(Err(PageError::BUSY));
+        }
+        self.cookies.set_flow(&kept.id, IN_ROW);
+        Ok(Ok(()))
     }
 
     /// A page with the addresses of those that it leads to.

@@ -1,9 +1,10 @@
-//! Limits on failed client authentication.
+//! Limits on failed authentication, of client apps and of people.
 //!
-//! Wrong proofs are counted by address, by client app, and by both. Proofs being verified count while they
-//! are, so one that comes on top of many waits for their outcome. A stranger's attempts lock nobody out: an
-//! address from which a client app has authenticated is refused by their common count alone, and any other
-//! address has its first attempts, however many others failed.
+//! Wrong proofs are counted by address, by client app or person, and by both. Proofs being verified count while
+//! they are, so one that comes on top of many waits for their outcome. An attempt whose caller closes the
+//! connection before the outcome is known counts as wrong. A stranger's attempts lock nobody out: an address from
+//! which a client app has authenticated is refused by their common count alone, and any other address has its
+//! first attempts, however many others failed.
 
 use std::{
     collections::HashSet,
@@ -20,18 +21,62 @@ use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
 /// How long an attempt waits for the outcome of others.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What an attempt proves.
+#[derive(Clone, Copy)]
+pub enum About<'a> {
+    /// A client app of this id or name. A public one shows no proof, or none but a certificate.
+    Client { id: &'a str, has_proof: bool, may_be_public: bool },
+    /// A person: by a login name, by an id, or by the sign-in where it is not known yet who it is.
+    Person(&'a str),
+    /// A code or a link of this kind. It names nobody, so it is counted by address alone: a count that all people
+    /// shared would let strangers shut everybody out.
+    Bearer(&'static str),
+}
+
+impl About<'_> {
+    /// Each kind has counts of its own: a login name that is the name of a kind shares nothing with it.
+    fn subject(self) -> Subject {
+        match self {
+            Self::Client { id, .. } => Subject { kind: "client", name: Some(name_of(id)) },
+            Self::Person(name) => Subject { kind: "person", name: Some(name_of(name)) },
+            Self::Bearer(kind) => Subject { kind, name: None },
+        }
+    }
+
+    fn grants(self, address: IpAddr) -> Option<Key> {
+        matches!(self, Self::Client { may_be_public: true, .. }).then_some(Key::Both(address, GRANTS))
+    }
+
+    const fn has_proof(self) -> bool {
+        match self {
+            Self::Client { has_proof, .. } => has_proof,
+            Self::Person(_) | Self::Bearer(_) => true,
+        }
+    }
+}
+
+/// What is counted besides addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Subject {
+    kind: &'static str,
+    name: Option<Name>,
+}
+
+/// The codes and tokens that public client apps show. Guesses at them are counted by address.
+const GRANTS: Subject = Subject { kind: "grant", name: None };
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Address(IpAddr),
-    Client(Name),
-    Both(IpAddr, Name),
+    Subject(Subject),
+    Both(IpAddr, Subject),
 }
 
 #[derive(Default)]
 struct State {
     counts: Counts<Key>,
-    /// Client apps, with the addresses from which they authenticated.
-    right: HashSet<(IpAddr, Name)>,
+    /// Who authenticated, with the addresses from which they did.
+    right: HashSet<(IpAddr, Subject)>,
 }
 
 /// The counts of this process.
@@ -51,17 +96,22 @@ enum Refusal {
     Held,
 }
 
-/// An attempt in progress. When it ends without an outcome it is not counted.
+/// An attempt in progress. One that shows a proof and ends without an outcome counts as wrong: its caller closed the
+/// connection, and would be free to guess otherwise.
 pub struct Attempt<'a> {
     limiter: &'a ProofLimiter,
     address: IpAddr,
-    client: Name,
+    subject: Subject,
     has_proof: bool,
+    /// Where guesses at codes and tokens are counted, if the client app may be public.
+    grants: Option<Key>,
     is_pending: bool,
+    is_wrong: bool,
+    began_on: Timestamp,
 }
 
 impl ProofLimiter {
-    /// This many wrong proofs a minute from one address, a third for one client app; `None` is no limit.
+    /// This many wrong proofs a minute from one address, a third for one client app or person; `None` is no limit.
     pub fn new(by_minute: Option<u32>) -> Self {
         Self { by_minute, state: Mutex::default(), ended: Notify::new() }
     }
@@ -75,17 +125,12 @@ impl ProofLimiter {
     ///
     /// # Errors
     /// In how many seconds the next attempt is admitted.
-    pub async fn admit(
-        &self,
-        address: IpAddr,
-        client: (&str, bool),
-        now: Timestamp,
-    ) -> Result<Attempt<'_>, i64> {
+    pub async fn admit(&self, address: IpAddr, about: About<'_>, now: Timestamp) -> Result<Attempt<'_>, i64> {
         let admitted = async {
             loop {
                 let mut ended = std::pin::pin!(self.ended.notified());
                 ended.as_mut().enable();
-                match self.begin(address, client, now) {
+                match self.begin(address, about, now) {
                     Ok(attempt) => return Ok(attempt),
                     Err(Refusal::Wrong(seconds)) => return Err(seconds),
                     Err(Refusal::Held) => ended.await,
@@ -95,27 +140,31 @@ impl ProofLimiter {
         tokio::time::timeout(PATIENCE, admitted).await.unwrap_or(Err(1))
     }
 
-    fn begin(
-        &self,
-        address: IpAddr,
-        (client, has_proof): (&str, bool),
-        now: Timestamp,
-    ) -> Result<Attempt<'_>, Refusal> {
-        // an id or a name is the same client in any case
-        let client = name_of(client);
+    fn begin(&self, address: IpAddr, about: About<'_>, now: Timestamp) -> Result<Attempt<'_>, Refusal> {
+        let (subject, has_proof) = (about.subject(), about.has_proof());
         let address = network(address);
-        let mut attempt = Attempt { limiter: self, address, client, has_proof, is_pending: false };
+        let mut attempt = Attempt {
+            limiter: self,
+            address,
+            subject,
+            has_proof,
+            grants: about.grants(address),
+            is_pending: false,
+            is_wrong: false,
+            began_on: now,
+        };
         let Some(limit) = self.by_minute else { return Ok(attempt) };
         let mut state = self.state();
-        let is_right = state.right.contains(&(address, client));
-        let was_wrong = state.counts.is_counted(&Key::Both(address, client), now);
+        let is_right = state.right.contains(&(address, subject));
+        let was_wrong = state.counts.is_counted(&Key::Both(address, subject), now);
         let counts = |key: &Key| match key {
             Key::Both(..) => true,
             Key::Address(_) => !is_right,
-            Key::Client(_) => !is_right && was_wrong,
+            Key::Subject(_) => !is_right && was_wrong,
         };
-        let keys = attempt.keys(limit);
-        let counted = || keys.iter().filter(|(key, _)| counts(key));
+        let keys: Vec<_> = attempt.keys(limit).collect();
+        let grants = attempt.grants.map(|key| (key, limit));
+        let counted = || keys.iter().filter(|(key, _)| counts(key)).chain(&grants);
         let wait = counted().filter_map(|(key, limit)| state.counts.wait(key, *limit, now)).max();
         if let Some(seconds) = wait {
             return Err(Refusal::Wrong(seconds));
@@ -123,6 +172,8 @@ impl ProofLimiter {
         if counted().any(|(key, limit)| state.counts.is_held(key, *limit, now)) {
             return Err(Refusal::Held);
         }
+        // one that is not admitted ends here, and is no guess
+        attempt.is_wrong = has_proof;
         if has_proof && !is_right {
             attempt.is_pending = true;
             for (key, _) in keys {
@@ -135,26 +186,44 @@ impl ProofLimiter {
 }
 
 impl Attempt<'_> {
-    const fn keys(&self, limit: u32) -> [(Key, u32); 3] {
+    fn keys(&self, limit: u32) -> impl Iterator<Item = (Key, u32)> + use<> {
         let third = if limit < 3 { 1 } else { limit / 3 };
-        [
-            (Key::Address(self.address), limit),
-            (Key::Client(self.client), third),
-            (Key::Both(self.address, self.client), third),
-        ]
+        let of_all = self.subject.name.map(|_| (Key::Subject(self.subject), third));
+        [(Key::Address(self.address), limit), (Key::Both(self.address, self.subject), third)]
+            .into_iter()
+            .chain(of_all)
     }
 
     /// Counts a wrong proof.
-    pub fn was_wrong(self, now: Timestamp) {
-        let Some(limit) = self.limiter.by_minute else { return };
-        let mut state = self.limiter.state();
-        for (key, limit) in self.keys(limit) {
-            state.counts.add(key, limit, now);
+    pub fn was_wrong(mut self) {
+        self.is_wrong = true;
+    }
+
+    /// Nothing was proven or refuted, for example because a field was empty.
+    pub fn came_to_nothing(mut self) {
+        self.is_wrong = false;
+    }
+
+    /// Ends an attempt that was right or wrong; `None`: it came to nothing.
+    pub fn settle(self, is_right: Option<bool>) {
+        match is_right {
+            Some(true) => self.was_right(),
+            Some(false) => self.was_wrong(),
+            None => self.came_to_nothing(),
         }
     }
 
-    /// Remembers the address from which a client app authenticated.
-    pub fn was_right(self) {
+    /// Counts a code or token of a public client app that is not known.
+    pub fn guessed_grant(mut self) {
+        self.is_wrong = false;
+        if let (Some(limit), Some(key)) = (self.limiter.by_minute, self.grants) {
+            self.limiter.state().counts.add(key, limit, self.began_on);
+        }
+    }
+
+    /// Remembers the address from which a client app or person authenticated.
+    pub fn was_right(mut self) {
+        self.is_wrong = false;
         if self.limiter.by_minute.is_none() || !self.has_proof {
             return;
         }
@@ -163,18 +232,24 @@ impl Attempt<'_> {
             let mut keeps = every_other();
             state.right.retain(|_| keeps());
         }
-        state.right.insert((self.address, self.client));
+        state.right.insert((self.address, self.subject));
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if let (true, Some(limit)) = (self.is_pending, self.limiter.by_minute) {
-            let mut state = self.limiter.state();
-            for (key, _) in self.keys(limit) {
+        let Some(limit) = self.limiter.by_minute else { return };
+        let mut state = self.limiter.state();
+        for (key, limit) in self.keys(limit) {
+            if self.is_wrong {
+                state.counts.add(key, limit, self.began_on);
+            }
+            if self.is_pending {
                 state.counts.end(&key);
             }
-            drop(state);
+        }
+        drop(state);
+        if self.is_pending {
             self.limiter.ended.notify_waiters();
         }
     }
@@ -187,7 +262,7 @@ mod tests {
     use chancery_record::Timestamp;
     use tokio::task::JoinSet;
 
-    use super::{Attempt, ProofLimiter, Refusal};
+    use super::{About, Attempt, ProofLimiter, Refusal};
     use crate::counts::REMEMBERED;
 
     fn begin<'a>(
@@ -196,11 +271,15 @@ mod tests {
         client: &str,
         now: i64,
     ) -> Result<Attempt<'a>, Refusal> {
-        limiter.begin(IpAddr::from(address), (client, true), Timestamp(now))
+        limiter.begin(
+            IpAddr::from(address),
+            About::Client { id: client, has_proof: true, may_be_public: false },
+            Timestamp(now),
+        )
     }
 
     fn wrong(limiter: &ProofLimiter, address: [u8; 4], client: &str, now: i64) -> Result<(), Refusal> {
-        begin(limiter, address, client, now)?.was_wrong(Timestamp(now));
+        begin(limiter, address, client, now)?.was_wrong();
         Ok(())
     }
 
@@ -267,15 +346,79 @@ mod tests {
         let first = begin(&limiter, one, "root", 0).unwrap();
         let second = begin(&limiter, one, "root", 0).unwrap();
         assert!(matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)));
-        drop(first);
+        first.came_to_nothing();
         let third = begin(&limiter, one, "root", 0).unwrap();
-        second.was_wrong(Timestamp(0));
+        second.was_wrong();
         assert!(
             matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)),
             "one was wrong, one is under way"
         );
-        drop(third);
+        third.came_to_nothing();
         assert!(begin(&limiter, one, "root", 0).is_ok(), "what came to nothing is not counted");
+    }
+
+    /// An attempt is dropped when its caller closes the connection.
+    #[test]
+    fn an_attempt_without_an_outcome_counts_as_wrong() {
+        let limiter = ProofLimiter::new(Some(6));
+        let one = [192, 0, 2, 1];
+        drop(begin(&limiter, one, "root", 0).unwrap());
+        drop(begin(&limiter, one, "root", 0).unwrap());
+        assert!(matches!(begin(&limiter, one, "root", 0), Err(Refusal::Wrong(_))));
+        // also at an address that authenticated before
+        begin(&limiter, one, "app", 0).unwrap().was_right();
+        drop(begin(&limiter, one, "app", 0).unwrap());
+        drop(begin(&limiter, one, "app", 0).unwrap());
+        assert!(matches!(begin(&limiter, one, "app", 0), Err(Refusal::Wrong(_))));
+        // a public client app that proves nothing guesses nothing
+        let bare = About::Client { id: "public", has_proof: false, may_be_public: true };
+        let home = IpAddr::from([198, 51, 100, 1]);
+        (0..100).for_each(|_| drop(limiter.begin(home, bare, Timestamp(0)).unwrap()));
+    }
+
+    #[test]
+    fn wrong_codes_and_links_count_by_address_and_kind_alone() {
+        let limiter = ProofLimiter::new(Some(6));
+        let at = |last: u8, about| limiter.begin(IpAddr::from([192, 0, 2, last]), about, Timestamp(0));
+        let device = About::Bearer("device");
+        at(1, device).unwrap().was_wrong();
+        for stranger in 2..100 {
+            while let Ok(attempt) = at(stranger, device) {
+                attempt.was_wrong();
+            }
+        }
+        assert!(
+            at(1, device).is_ok_and(|attempt| {
+                attempt.came_to_nothing();
+                true
+            }),
+            "strangers shut nobody out"
+        );
+        assert!(at(2, device).is_err(), "an address has a third of its limit");
+        for other in [About::Bearer("reset"), About::Person("device")] {
+            assert!(
+                at(2, other).is_ok_and(|attempt| {
+                    attempt.came_to_nothing();
+                    true
+                }),
+                "another kind"
+            );
+        }
+    }
+
+    #[test]
+    fn guessed_codes_of_public_clients_count_by_address() {
+        let limiter = ProofLimiter::new(Some(6));
+        let at = |last: u8, id, has_proof| {
+            let about = About::Client { id, has_proof, may_be_public: !has_proof };
+            limiter.begin(IpAddr::from([192, 0, 2, last]), about, Timestamp(0))
+        };
+        for id in ["a", "b", "c", "d", "e", "f"] {
+            at(1, id, false).unwrap().guessed_grant();
+        }
+        assert!(at(1, "a", false).is_err() && at(1, "another", false).is_err());
+        assert!(at(1, "a", true).is_ok(), "who shows a proof is not a public client");
+        assert!(at(2, "a", false).is_ok(), "another address");
     }
 
     /// A fleet whose members request tokens all at once is admitted, one after another.
@@ -285,9 +428,9 @@ mod tests {
         let mut fleet = JoinSet::new();
         for _ in 0..100 {
             let limiter = Arc::clone(&limiter);
+            let root = About::Client { id: "root", has_proof: true, may_be_public: false };
             fleet.spawn(async move {
-                let attempt =
-                    limiter.admit(IpAddr::from([192, 0, 2, 1]), ("root", true), Timestamp(0)).await?;
+                let attempt = limiter.admit(IpAddr::from([192, 0, 2, 1]), root, Timestamp(0)).await?;
                 tokio::task::yield_now().await;
                 attempt.was_right();
                 Ok::<(), i64>(())
@@ -301,13 +444,14 @@ mod tests {
     fn a_client_without_proof_is_not_remembered() {
         let limiter = ProofLimiter::new(Some(6));
         let home = IpAddr::from([192, 0, 2, 1]);
-        let bare = || limiter.begin(home, ("public", false), Timestamp(0)).unwrap();
+        let public = About::Client { id: "public", has_proof: false, may_be_public: true };
+        let bare = || limiter.begin(home, public, Timestamp(0)).unwrap();
         let at_once: Vec<_> = (0..100).map(|_| bare()).collect();
         at_once.into_iter().for_each(Attempt::was_right);
         assert!(limiter.state().right.is_empty());
-        bare().was_wrong(Timestamp(0));
-        bare().was_wrong(Timestamp(0));
-        assert!(limiter.begin(home, ("public", false), Timestamp(0)).is_err(), "a wrong id is counted");
+        bare().was_wrong();
+        bare().was_wrong();
+        assert!(limiter.begin(home, public, Timestamp(0)).is_err(), "a wrong id is counted");
     }
 
     #[test]

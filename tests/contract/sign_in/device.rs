@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{
     Home, PASSWORD,
     browser::{Browser, Page},
-    change, claims, encode,
+    change, claims, encode, form,
 };
-use crate::id;
+use crate::{id, token::signer::Signer};
 
 async fn home(world: &World, members: Value) -> Home {
     let mut all = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
@@ -101,6 +101,30 @@ on_both_engines! {
         // good once: shown again, what it gave ends
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("invalid_grant"));
         bearer.get("/connect/userinfo").await.expect(401);
+    }
+
+    /// What is good once is stored where something is good, not for every guess of a stranger.
+    async fn a_guessed_device_code_stores_no_proof(world: World) {
+        let home = home(&world, json!({})).await;
+        let endpoint = format!("{}/connect/token", world.base);
+        let proof = Signer::new("").prove("POST", &endpoint, json!({}));
+        let ask = async |code: &str| {
+            let grant = form(
+                [
+                    ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+                    ("device_code", code),
+                    ("client_id", id(&home.app)),
+                ]
+                .into_iter(),
+            );
+            let headers = [("content-type", "application/x-www-form-urlencoded"), ("dpop", proof.as_str())];
+            let answer = world.anonymous.send(http::Method::POST, "/connect/token", &headers, grant.into_bytes()).await;
+            answer.is(400).json()["error_description"].clone()
+        };
+        assert_eq!(ask("guessed").await, ask("guessed").await);
+        let device = begin(&world, &home).await;
+        let code = device["device_code"].as_str().unwrap();
+        assert_ne!(ask(code).await, ask(code).await, "of one that waits a proof is good once");
     }
 
     async fn a_person_turns_a_device_away(world: World) {

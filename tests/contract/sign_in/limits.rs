@@ -1,9 +1,13 @@
 //! What one address may try on pages (`CHANCERY_FAILED_SIGN_INS`), and whose address that is (`CHANCERY_TRUSTED_PROXIES`).
 
-use chancery_testkit::{Client, Database, Engine, Process};
+use std::time::Duration;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_testkit::{Answer, Client, Database, Engine, Process};
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, parameter};
+use super::{Home, PASSWORD, browser::Browser, form, parameter};
+use crate::id;
 
 /// Types passwords from an address that a proxy names, until no more are taken; how many were.
 async fn guess(server: &Process, home: &Home, from: &str, at_most: usize) -> usize {
@@ -65,4 +69,140 @@ async fn without_a_trusted_proxy_who_connects_is_the_caller() {
         assert!(shown < 100, "pages are bounded");
     }
     assert!(shown > 20, "{shown}");
+}
+
+/// Whether the address of a browser is shown no more pages, after at most 100.
+async fn runs_out(browser: &mut Browser, address: &str) -> bool {
+    for _ in 0..100 {
+        if browser.open(address).await.status == 429 {
+            return true;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_made_up_session_cookie_spares_no_limit() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
+    let home = Home::made_by(&server.admin, json!({})).await;
+    let new = || Browser::of(&Client::anonymous(&server.base), &server.base);
+    let mut known = new();
+    let page = known.open(&home.request(&[])).await;
+    known.sign_in(&page, "ann", PASSWORD).await;
+    let mut stranger = new();
+    stranger.cookies.insert("chancery-session".to_owned(), "made-up".to_owned());
+    assert!(runs_out(&mut stranger, "/device").await);
+    assert!(!runs_out(&mut known, "/device").await, "who is signed in is shown pages");
+    // a sign-in that becomes a row counts for everybody
+    let large =
+        home.request(&[("prompt", "login"), ("state", &"s".repeat(2_048)), ("nonce", &"n".repeat(512))]);
+    assert!(runs_out(&mut known, &large).await);
+}
+
+#[tokio::test]
+async fn a_guess_whose_connection_is_closed_counts() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
+    let home = Home::made_by(&server.admin, json!({})).await;
+    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+    let page = browser.open(&home.request(&[])).await;
+    let (action, csrf) = (page.action(), page.field("csrf"));
+    for tried in 0..30 {
+        let name = format!("nobody-{tried}");
+        let fields = [("csrf", csrf.as_str()), ("username", name.as_str()), ("password", "guessed")];
+        let posting = browser.post(&action, &fields, &[]);
+        let _ = tokio::time::timeout(Duration::from_millis(2), posting).await;
+    }
+    let last = browser.type_password(&page, "nobody", "guessed").await;
+    assert_eq!(last.status, 429, "{}", last.html);
+}
+
+/// Codes and links name nobody, so that there is no count that strangers could use up for all.
+#[tokio::test]
+async fn wrong_device_codes_of_strangers_shut_nobody_out() {
+    let database = Database::create(Engine::Sqlite);
+    let settings = [("CHANCERY_FAILED_SIGN_INS", "6"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
+    let server = Process::start(&database, &settings).await;
+    let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
+    let home = Home::made_by(&server.admin, app).await;
+    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+    let page = browser.open("/device").await;
+    let csrf = page.field("csrf");
+    let mut types = async |from: &str, code: &str| {
+        let fields = [("csrf", csrf.as_str()), ("user_code", code)];
+        browser.post("/device", &fields, &[("x-forwarded-for", from)]).await
+    };
+    assert_eq!(types("198.51.100.7", "BBBB-BBBB").await.status, 200);
+    for stranger in 1..20 {
+        let from = format!("203.0.{stranger}.1");
+        for expected in [200, 200, 429] {
+            assert_eq!(types(&from, "CCCC-CCCC").await.status, expected, "an address has its count");
+        }
+    }
+    let begun = begin_device(&server, &home, "198.51.100.7").await.is(200).json();
+    let page = types("198.51.100.7", begun["user_code"].as_str().unwrap()).await;
+    assert!(page.html.contains("current-password"), "{}", page.html);
+}
+
+async fn send(server: &Process, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Answer {
+    let mut all = vec![("content-type", "application/x-www-form-urlencoded")];
+    all.extend(headers);
+    let body = form(fields.iter().copied()).into_bytes();
+    Client::anonymous(&server.base).send(http::Method::POST, path, &all, body).await
+}
+
+async fn begin_device(server: &Process, home: &Home, from: &str) -> Answer {
+    let fields = [("client_id", id(&home.app)), ("scope", "openid")];
+    send(server, "/connect/deviceauthorization", &fields, &[("x-forwarded-for", from)]).await
+}
+
+/// The id of a public app is known to all: one address must not take all the places that the app has for devices.
+#[tokio::test]
+async fn one_address_takes_few_places_of_devices() {
+    let database = Database::create(Engine::Sqlite);
+    let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "60"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
+    let server = Process::start(&database, &settings).await;
+    let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
+    let home = Home::made_by(&server.admin, app).await;
+    for _ in 0..15 {
+        begin_device(&server, &home, "198.51.100.7").await.expect(200);
+    }
+    let refused = begin_device(&server, &home, "198.51.100.7").await.is(429);
+    assert!(refused.header("retry-after").is_some());
+    begin_device(&server, &home, "198.51.100.8").await.expect(200);
+}
+
+#[tokio::test]
+async fn guessed_tokens_of_a_public_app_count_by_address() {
+    let database = Database::create(Engine::Sqlite);
+    let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "9"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
+    let server = Process::start(&database, &settings).await;
+    let home = Home::made_by(&server.admin, json!({ "isPublic": true })).await;
+    let guess = async |from: &str| {
+        let shown =
+            [("grant_type", "refresh_token"), ("refresh_token", "guessed"), ("client_id", id(&home.app))];
+        send(&server, "/connect/token", &shown, &[("x-forwarded-for", from)]).await
+    };
+    for _ in 0..9 {
+        assert_eq!(guess("198.51.100.7").await.is(400).json()["error"], "invalid_grant");
+    }
+    guess("198.51.100.7").await.expect(429);
+    guess("198.51.100.8").await.expect(400);
+}
+
+/// Libraries first send the id of a public app with an empty secret (RFC 6749, section 2.3.1): that guesses nothing.
+#[tokio::test]
+async fn an_empty_secret_is_no_guess() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "9")]).await;
+    let public = Home::made_by(&server.admin, json!({ "isPublic": true })).await;
+    let basic = |app: &str| format!("Basic {}", BASE64_STANDARD.encode(format!("{app}:")));
+    let header = basic(id(&public.app));
+    for _ in 0..30 {
+        send(&server, "/connect/revoke", &[("token", "x")], &[("authorization", &header)]).await.expect(200);
+    }
+    let header = basic("root");
+    let grant = [("grant_type", "client_credentials")];
+    send(&server, "/connect/token", &grant, &[("authorization", &header)]).await.expect(401);
 }

@@ -1,10 +1,12 @@
 //! What is wrong with an authorization request, and how that is told.
 
+use chancery_record::Value;
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, parameter, relate,
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, parameter,
+    relate,
 };
 use crate::id;
 
@@ -29,6 +31,25 @@ on_both_engines! {
         let flow = page.action().split_once("flow=").unwrap().1.to_owned();
         other.cookies.insert(format!("chancery-flow-{flow}"), "row".to_owned());
         assert_eq!(other.open(&page.address).await.status, 400);
+    }
+
+    /// What nobody knows is no part of a sign-in, so that it makes no row; and rows have a bound.
+    async fn a_sign_in_under_way_takes_little_room(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let unknown: Vec<String> = (0..6).map(|number| format!("&x{number}={}", "y".repeat(1_000))).collect();
+        browser.open(&format!("{}{}", home.request(&[]), unknown.concat())).await;
+        assert!(browser.cookies.values().all(|value| value != "row"), "{:?}", browser.cookies);
+        let (state, nonce) = ("s".repeat(2_048), "n".repeat(512));
+        let large = home.request(&[("state", &state), ("nonce", &nonce)]);
+        let page = browser.open(&large).await;
+        assert!(browser.cookies.values().any(|value| value == "row"), "{:?}", browser.cookies);
+        let fill = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
+            INSERT INTO sign_in_flow (id, sealed, expires_on) SELECT 'x' || i, ?1, ?2 FROM n";
+        world.sql(vec![(fill, vec![Value::Bytes(vec![1]), Value::Int(i64::MAX)])]).await;
+        assert_eq!(Browser::new(&world).open(&large).await.status, 503);
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()), "one that has a row goes on");
     }
 
     /// Section 4: what could send an answer to a stranger is told on a page, with the trace id.

@@ -18,6 +18,33 @@ const MAX_NONCE: usize = 512;
 /// The parameters that are taken and do nothing. They are known, so they are there once.
 const WITHOUT_EFFECT: [&str; 2] = ["display", "claims_locales"];
 
+/// The parameters that say what is asked for. The others are refused or do nothing, and need not be kept.
+const MEANT: [&str; 18] = [
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "scope",
+    "state",
+    "nonce",
+    "code_challenge",
+    "code_challenge_method",
+    "prompt",
+    "max_age",
+    "login_hint",
+    "id_token_hint",
+    "ui_locales",
+    "claims",
+    "acr_values",
+    "resource",
+    "dpop_jkt",
+];
+
+/// The parameters that have a meaning, of which the same request is read again. What strangers add is not kept.
+pub fn meant(parameters: Vec<(String, String)>) -> Vec<(String, String)> {
+    parameters.into_iter().filter(|(name, _)| MEANT.contains(&name.as_str())).collect()
+}
+
 /// An authorization request, whole and well-formed. Whether the client app may ask for it, says
 /// [`check_request`](crate::check_request).
 #[derive(Clone, PartialEq)]

@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::{CLIENT, ISSUER, REDIRECT_URI, asking, parameters};
 use crate::{
     Addressing, AuthorizationRequest, Code, Delivery, Pages, Prompt, Refusal, RequestObject, ResponseType,
-    Transport,
+    Transport, meant,
 };
 
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -349,6 +349,9 @@ proptest! {
         let Ok(addressing) = Addressing::read(&parameters) else { return Ok(()) };
         prop_assert!(!addressing.client_id.is_empty() && !addressing.redirect_uri.is_empty());
         let Ok(request) = AuthorizationRequest::read(&addressing, &parameters) else { return Ok(()) };
+        // the parameters that are kept make the same request
+        let again = AuthorizationRequest::read(&addressing, &meant(parameters));
+        prop_assert_eq!(again.as_ref(), Ok(&request));
         prop_assert_eq!(request.response_mode, addressing.reply.mode);
         prop_assert_eq!(&request.state, &addressing.reply.state);
         prop_assert_eq!(&request.acr_values.tenant, &addressing.tenant);

@@ -11,7 +11,7 @@ use chancery_signin::{
 };
 
 use super::{Browser, Parameters};
-use crate::app::address_of;
+use crate::{app::address_of, proof_limiter::About};
 
 /// What an attempt comes to, and whether it was right. It is boxed: the future of every request is as large as the
 /// largest.
@@ -121,26 +121,26 @@ impl Browser<'_> {
         proving: Proving<'_>,
     ) -> Result<Outcome, Problem> {
         let (address, now) = (address_of(self.parts), self.visit.now);
-        let attempt = match self.app.sign_in_limiter.admit(address, (about, true), now).await {
+        let attempt = match self.app.sign_in_limiter.admit(address, About::Person(about), now).await {
             Ok(attempt) => attempt,
             Err(seconds) => {
                 self.app.metrics.note_sign_in(method, "limited");
                 return Ok(Outcome::Error(PageError::too_many(seconds)));
             }
         };
-        let (outcome, judged) = proving.await?;
-        match judged {
+        let proven = proving.await;
+        match proven.as_ref().map_or(Judged::Not, |(_, judged)| *judged) {
             Judged::Right => {
                 self.app.metrics.note_sign_in(method, "right");
                 attempt.was_right();
             }
             Judged::Wrong => {
                 self.app.metrics.note_sign_in(method, "wrong");
-                attempt.was_wrong(now);
+                attempt.was_wrong();
             }
-            Judged::Not => {}
+            Judged::Not => attempt.came_to_nothing(),
         }
-        Ok(outcome)
+        proven.map(|(outcome, _)| outcome)
     }
 
     async fn confirm(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::{Browser, CSRF, Parameters, Shown, cookies, error_page, page, seconds_of, see_other, written};
-use crate::{answer::AnswerBody, app::address_of};
+use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
 
 /// What can be wrong on these pages, by the code that addresses name, and the field that it is about.
 const MISTAKES: [(&str, &str); 7] = [
@@ -114,19 +114,17 @@ impl Browser<'_> {
     /// The page of a link.
     async fn reset_by_link(self, sealed: &str) -> Result<Response<AnswerBody>, Problem> {
         let now = self.visit.now;
-        let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
-            Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
-        };
+        let attempt =
+            match self.app.sign_in_limiter.admit(address_of(self.parts), About::Bearer(RESET), now).await {
+                Ok(attempt) => attempt,
+                Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
+            };
         let shown = match self.link(sealed) {
-            Some(link) => self.provider().show_reset(&self.visit, link).await?,
-            None => None,
+            Some(link) => self.provider().show_reset(&self.visit, link).await,
+            None => Ok(None),
         };
-        let Some(shown) = shown else {
-            attempt.was_wrong(now);
-            return Ok(self.link_over());
-        };
-        attempt.was_right();
+        attempt.settle(shown.as_ref().ok().map(Option::is_some));
+        let Some(shown) = shown? else { return Ok(self.link_over()) };
         Ok(self.show_reset(shown.context, self.reset_address(Some(("token", sealed)))).await)
     }
 
@@ -156,20 +154,17 @@ impl Browser<'_> {
             return again(code);
         }
         let now = self.visit.now;
-        let attempt = match self.app.sign_in_limiter.admit(address_of(self.parts), (RESET, true), now).await {
-            Ok(attempt) => attempt,
-            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
-        };
-        match self.work_on_link(sealed, Secret::new(new)).await? {
-            None => {
-                attempt.was_wrong(now);
-                Ok(self.link_over())
-            }
+        let attempt =
+            match self.app.sign_in_limiter.admit(address_of(self.parts), About::Bearer(RESET), now).await {
+                Ok(attempt) => attempt,
+                Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds)).await),
+            };
+        let worked = self.work_on_link(sealed, Secret::new(new)).await;
+        attempt.settle(worked.as_ref().ok().map(Option::is_some));
+        match worked? {
+            None => Ok(self.link_over()),
             Some(Err(code)) => again(code),
-            Some(Ok(())) => {
-                attempt.was_right();
-                Ok(see_other(&self.reset_address(Some(("step", "done")))))
-            }
+            Some(Ok(())) => Ok(see_other(&self.reset_address(Some(("step", "done"))))),
         }
     }
 

@@ -17,6 +17,8 @@ use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY, read_post},
+    pages::seconds_of,
+    proof_limiter::About,
     request::{dpop_proofs, text},
 };
 
@@ -73,12 +75,23 @@ impl SystemRoute {
         let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
         // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
-        let attempt = app.proof_limiter.admit(address, (&presented.client, has_proof), request.now).await?;
+        // a certificate may be anybody's, and beside it a client app can be public
+        let may_be_public = matches!(presented.proof, Proof::Bare);
+        let about = About::Client { id: &presented.client, has_proof, may_be_public };
+        let attempt = app.proof_limiter.admit(address, about, request.now).await?;
+        if self == Self::DeviceAuthorization
+            && may_be_public
+            && let Err(problem) = app.device_limiter.admit_address(address, request.now)
+        {
+            attempt.came_to_nothing();
+            return Err(seconds_of(&problem));
+        }
         let answer = self.call(app, request).await;
         match &answer {
-            Err(error) if error.error == "invalid_client" => attempt.was_wrong(request.now),
+            Err(error) if error.error == "invalid_client" => attempt.was_wrong(),
+            Err(error) if error.is_guess => attempt.guessed_grant(),
             Ok(_) => attempt.was_right(),
-            Err(_) => {}
+            Err(_) => attempt.came_to_nothing(),
         }
         Ok(answer)
     }
@@ -130,7 +143,7 @@ impl SystemRoute {
 type EndpointResult = Result<(String, Option<String>, u16), OAuthError>;
 
 fn too_many(wait: i64) -> Response<AnswerBody> {
-    let detail = format!("Too many wrong proofs came. Try again in {wait} seconds.");
+    let detail = format!("Too many requests came. Try again in {wait} seconds.");
     let body = json!({ "error": "temporarily_unavailable", "error_description": detail });
     let mut response = respond(429, "application/json", body.to_string());
     add_headers(&mut response, vec![("retry-after", wait.to_string())]);

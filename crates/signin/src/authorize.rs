@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery_flow::Flow;
 use chancery_oauth::{
-    Addressing, Answer, AuthorizationRequest, Checked, Code, Delivery, RedirectKind, Refusal,
+    Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
     ResponseMode, Terms, check_request, is_registered_redirect, meant,
 };
 use chancery_resource::Problem;
@@ -37,7 +37,7 @@ impl Provider<'_> {
             Ok(addressing) => addressing,
             Err(refusal) => return Ok(Outcome::Error(PageError::request(refusal.detail))),
         };
-        let Ok(id) = Uuid::try_parse(&addressing.client_id) else {
+        let Some(id) = exact_id(&addressing.client_id) else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
         let issuing = visit.issuer.tenant_id();
@@ -69,6 +69,11 @@ impl Provider<'_> {
             };
             demanded.hinted_person = Some(hint.sub);
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
+        }
+        if let Some(named) = named_person(&checked.request.claims) {
+            // two people are nobody
+            let fits = demanded.hinted_person.is_none_or(|hinted| hinted == named);
+            demanded.hinted_person = Some(if fits { named } else { Uuid::nil() });
         }
         let kept = KeptFlow::new(issuing, application.id, meant(parameters), Flow::new(demanded));
         let circumstances = Circumstances::new(self, application, (visit, &kept));
@@ -128,6 +133,20 @@ impl Provider<'_> {
         });
         Ok(judging.await?)
     }
+}
+
+/// An id as it is registered. A client compares `aud` with the id that it sent, so another spelling of it would fail
+/// after the sign-in.
+pub(crate) fn exact_id(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|id| id.to_string() == text)
+}
+
+/// The person for whom alone `claims` asks for an ID token (OpenID Connect Core 1.0, section 3.1.2.2). A value that is
+/// no person's id is nobody.
+fn named_person(claims: &ClaimsRequest) -> Option<Uuid> {
+    let subject = claims.in_id_token("sub").filter(|subject| !subject.values.is_empty())?;
+    let first = subject.texts().next().filter(|_| subject.values.len() == 1);
+    Some(first.and_then(exact_id).unwrap_or_default())
 }
 
 /// Judges a request by the client app and the tenants' options.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     appearance::Owners,
     application::Application,
+    authorize::exact_id,
     outcome::{Page, PageError},
     provider::{Provider, Visit, context_of_person},
     record::{Outcome as Recorded, SignInRecord},
@@ -114,7 +115,7 @@ impl Provider<'_> {
             Ok(request) => request,
             Err(refusal) => return Ok(SigningOut::Error(PageError::request(refusal.detail))),
         };
-        let named = request.client_id.as_deref().map(|id| Uuid::try_parse(id).unwrap_or_default());
+        let named = request.client_id.as_deref().map(|id| exact_id(id).unwrap_or_default());
         let hint = match &request.id_token_hint {
             Some(hint) => self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?,
             None => None,

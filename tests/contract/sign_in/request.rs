@@ -5,7 +5,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, parameter,
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, form, parameter,
     relate,
 };
 use crate::id;
@@ -50,6 +50,52 @@ on_both_engines! {
         assert_eq!(Browser::new(&world).open(&large).await.status, 503);
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()), "one that has a row goes on");
+    }
+
+    /// OpenID Connect Core 1.0, section 3.1.2.2: an ID token that is asked for of a person is given of nobody else.
+    async fn claims_may_name_the_person(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let own = claims(&tokens["id_token"])["sub"].as_str().unwrap().to_owned();
+        let mut ask = async |claims: serde_json::Value, more: &[(&str, &str)]| {
+            let claims = claims.to_string();
+            let all = [&[("prompt", "none"), ("claims", claims.as_str())], more].concat();
+            let left = browser.open(&home.request(&all)).await.left.unwrap();
+            parameter(&left, "error")
+        };
+        let sub = |value: &str| json!({ "id_token": { "sub": { "value": value } } });
+        assert_eq!(ask(sub(&own), &[]).await, None);
+        assert_eq!(ask(json!({ "id_token": { "sub": null } }), &[]).await, None);
+        assert_eq!(ask(json!({ "id_token": { "sub": { "values": [own] } } }), &[]).await, None);
+        let other = "01970000-0000-7000-8000-000000000000";
+        for wrong in [other, "ann", &own.to_uppercase()] {
+            assert_eq!(ask(sub(wrong), &[]).await.as_deref(), Some("login_required"), "{wrong}");
+        }
+        let hint = [("id_token_hint", tokens["id_token"].as_str().unwrap())];
+        assert_eq!(ask(sub(&own), &hint).await, None);
+        assert_eq!(ask(sub(other), &hint).await.as_deref(), Some("login_required"));
+        // whoever signs in on the page, the answer is of the person who was asked for
+        let claims = sub(other).to_string();
+        let mut elsewhere = Browser::new(&world);
+        let page = elsewhere.open(&home.request(&[("claims", &claims)])).await;
+        let next = elsewhere.type_password(&page, "ann", PASSWORD).await;
+        let left = elsewhere.go_on(&next).await;
+        assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "{left}");
+    }
+
+    /// A client compares `aud` with the id that it sent.
+    async fn a_client_id_is_compared_exactly(world: World) {
+        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
+        let own = id(&home.app);
+        for other in [own.to_uppercase(), format!("{{{own}}}"), format!("urn:uuid:{own}"), own.replace('-', "")] {
+            let page = Browser::new(&world).open(&home.request(&[("client_id", &other)])).await;
+            assert_eq!((page.status, page.left), (400, None), "{other}");
+            let sent = form([("client_id", other.as_str()), ("scope", "openid")].into_iter()).into_bytes();
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            let path = "/connect/deviceauthorization";
+            world.anonymous.send(http::Method::POST, path, &headers, sent).await.expect(401);
+        }
     }
 
     /// Section 4: what could send an answer to a stranger is told on a page, with the trace id.

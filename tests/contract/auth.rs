@@ -88,6 +88,17 @@ on_both_engines! {
             assert_eq!(answer.json()["error"], error, "{form}");
             assert_eq!(answer.header("www-authenticate").is_some(), status == 401);
         }
+        let unknown = format!("grant_type=password&client_id=root&client_secret={SECRET}");
+        let told = world.anonymous.ask_for_token(&unknown).await.is(400).json();
+        let served = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        for grant in served["grant_types_supported"].as_array().unwrap() {
+            assert!(told["error_description"].as_str().unwrap().contains(grant.as_str().unwrap()), "{told}");
+        }
+        assert!(served["revocation_endpoint_auth_methods_supported"].as_array().unwrap().contains(&json!("none")));
+        // a charset changes nothing: what is sent is ASCII
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}").into_bytes();
+        let headers = [("content-type", "application/x-www-form-urlencoded; charset=ISO-8859-1")];
+        world.anonymous.send(Method::POST, "/connect/token", &headers, form).await.expect(200);
         let headers = [("content-type", "application/json")];
         world.anonymous.send(Method::POST, "/connect/token", &headers, b"{}".to_vec()).await.expect(400);
         world.anonymous.get("/connect/token").await.problem(405, "method-not-allowed");

@@ -180,6 +180,18 @@ on_both_engines! {
         assert!(head.starts_with("http/1.1 431"), "{head}");
     }
 
+    /// Documents that clients read again and again are kept for five minutes, and then asked for by their tag.
+    async fn discovery_and_keys_may_be_cached(world: World) {
+        for path in ["/.well-known/openid-configuration", "/.well-known/jwks.json"] {
+            let first = world.anonymous.get(path).await.is(200);
+            assert_eq!(first.header("cache-control"), Some("public, max-age=300"), "{path}");
+            let tag = first.header("etag").unwrap().to_owned();
+            let again = world.anonymous.send(http::Method::GET, path, &[("if-none-match", &tag)], Vec::new()).await;
+            assert_eq!((again.header("etag"), again.bytes.len()), (Some(tag.as_str()), 0), "{path}");
+            again.expect(304);
+        }
+    }
+
     /// A, also: every answer forbids guessing its type; nobody keeps what does not say so.
     async fn answers_are_protected(world: World) {
         let user = world.user("ada").await;
@@ -187,8 +199,8 @@ on_both_engines! {
         let all = world.path("/User");
         for (path, caching) in [
             (one.as_str(), "no-store"), (&all, "no-store"), ("/nothing", "no-store"), ("/health/live", "no-store"),
-            ("/metrics", "no-store"), ("/connect/token", "no-store"), ("/.well-known/jwks.json", "no-cache"),
-            ("/.well-known/openid-configuration", "no-cache"), ("/openapi", "no-cache"),
+            ("/metrics", "no-store"), ("/connect/token", "no-store"), ("/.well-known/jwks.json", "public, max-age=300"),
+            ("/.well-known/openid-configuration", "public, max-age=300"), ("/openapi", "no-cache"),
             ("/openapi/userstore-v2.json", "no-cache"), ("/problems/conflict", "no-cache"),
         ] {
             let answer = world.admin.get(path).await;

@@ -21,6 +21,9 @@ use crate::{
     replay::ReplayId,
 };
 
+const CLIENT_CREDENTIALS: &str = "client_credentials";
+/// The grant types for client apps of their own.
+pub const GRANTS: [&str; 2] = [CLIENT_CREDENTIALS, EXCHANGE];
 /// The most resources of one request, and the bytes of the longest name of one.
 const MAX_RESOURCES: usize = 32;
 const MAX_RESOURCE: usize = 2048;
@@ -132,7 +135,7 @@ pub async fn grant(
 
 fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
     match request.one("grant_type") {
-        Some("client_credentials") => {
+        Some(CLIENT_CREDENTIALS) => {
             let resources: Vec<String> = request.all("resource").map(str::to_owned).collect();
             let is_readable = |name: &String| name.len() <= MAX_RESOURCE;
             if resources.len() > MAX_RESOURCES || !resources.iter().all(is_readable) {
@@ -142,10 +145,7 @@ fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
             Ok(GrantRequest::Own { resources, scope: request.one("scope").map(Scope::parse).transpose()? })
         }
         Some(EXCHANGE) => Ok(GrantRequest::Exchange(parse_exchange(&request.form, ActorTokens::Refused)?)),
-        Some(_) => {
-            let wanted = "This server grants by client_credentials and by token exchange.";
-            Err(OAuthError::new(400, "unsupported_grant_type", wanted))
-        }
+        Some(_) => Err(OAuthError::new(400, "unsupported_grant_type", "The grant type is not served.")),
         None => Err(invalid("grant_type is missing.")),
     }
 }

@@ -87,10 +87,12 @@ impl Totp {
         found
     }
 
-    /// The address that an authenticator reads from a picture, `otpauth:`.
+    /// The address that an authenticator reads from a picture, `otpauth:`. Colons of both names are left out.
     pub fn address(&self, secret: &[u8], issuer: &str, account: &str) -> String {
+        // authenticators split the label at its colon, also at one in percent form
+        let (issuer, account) = (issuer.replace(':', ""), account.replace(':', ""));
         let encode = |text| utf8_percent_encode(text, RESERVED);
-        let (issuer, account) = (encode(issuer), encode(account));
+        let (issuer, account) = (encode(&issuer), encode(&account));
         format!(
             "otpauth://totp/{issuer}:{account}?secret={}&issuer={issuer}&algorithm={}&digits={}&period={}",
             base32(secret),
@@ -195,5 +197,7 @@ mod tests {
             "otpauth://totp/Ink%20%26%20Quill:ann%40example.com?secret=MZXW6YTBOI&issuer=Ink%20%26%20Quill\
              &algorithm=SHA256&digits=8&period=30"
         );
+        let address = totp(Algorithm::Sha256).address(b"foobar", "Contoso: Test", "a:b");
+        assert!(address.starts_with("otpauth://totp/Contoso%20Test:ab?"), "{address}");
     }
 }

@@ -141,6 +141,17 @@ impl Provider<'_> {
         let client_app = application.as_ref().map(|one| one.id);
         let name = application.as_ref().map(|one| one.name.clone());
         let sessions = self.sessions(visit).await?;
+        if sessions.is_empty() {
+            // nobody is signed in: there is nothing to ask, and nothing to end
+            let frames = Vec::new();
+            return Ok(SigningOut::Done(SignedOut {
+                application: name,
+                client_app,
+                back,
+                frames,
+                is_last: true,
+            }));
+        }
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
                 let is_theirs = |one: &Session| one.person == hint.sub && is_here(issuing, one);

@@ -1,6 +1,8 @@
 //! What clients learn of an issuer.
 
-use chancery_auth::Issuer;
+use std::sync::LazyLock;
+
+use chancery_auth::{GRANTS, Issuer};
 use chancery_signin::{ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
 use serde_json::json;
 
@@ -18,6 +20,21 @@ const ASSERTION_ALGORITHMS: [&str; 13] = [
 const PROOF_ALGORITHMS: [&str; 10] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
+/// All that the token endpoint grants by where people sign in.
+fn grants_of_people() -> impl Iterator<Item = &'static str> {
+    [AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE].into_iter().chain(GRANTS)
+}
+
+/// What the token endpoint answers to a grant type that it does not serve.
+pub fn unsupported_grant(app: &App) -> &'static str {
+    static ALONE: LazyLock<String> = LazyLock::new(|| told(GRANTS.into_iter()));
+    static OF_PEOPLE: LazyLock<String> = LazyLock::new(|| told(grants_of_people()));
+    fn told(grants: impl Iterator<Item = &'static str>) -> String {
+        format!("This server grants by {}.", grants.collect::<Vec<_>>().join(", "))
+    }
+    if app.sign_in.is_on { &OF_PEOPLE } else { &ALONE }
+}
+
 /// What clients learn of an issuer (OpenID Connect Discovery 1.0; RFC 8414).
 pub fn discovery(app: &App, issuer: &Issuer) -> String {
     let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
@@ -31,7 +48,7 @@ pub fn discovery(app: &App, issuer: &Issuer) -> String {
         "introspection_endpoint": issuer.endpoint(SystemRoute::Introspect.path()),
         "revocation_endpoint": issuer.endpoint(SystemRoute::Revoke.path()),
         "jwks_uri": issuer.endpoint(SystemRoute::Keys.path()),
-        "grant_types_supported": ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
+        "grant_types_supported": GRANTS,
         "token_endpoint_auth_methods_supported": methods,
         "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "introspection_endpoint_auth_methods_supported": methods,
@@ -59,10 +76,9 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
         "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
         "device_authorization_endpoint": issuer.endpoint(SystemRoute::DeviceAuthorization.path()),
         "end_session_endpoint": issuer.endpoint(SystemRoute::EndSession.path()),
-        "grant_types_supported": [
-            AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
-        ],
+        "grant_types_supported": grants_of_people().collect::<Vec<_>>(),
         "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
         "response_types_supported": ["code", "none"],
         "response_modes_supported": ["query", "fragment", "form_post"],
         "scopes_supported": STANDARD_SCOPES,

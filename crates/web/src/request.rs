@@ -60,6 +60,11 @@ pub fn read_form(text: &str) -> Result<Vec<(String, String)>, Problem> {
 pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     let full = text(headers, header::CONTENT_TYPE)?;
     let (essence, parameters) = full.split_once(';').unwrap_or((full, ""));
+    let essence = essence.trim().to_ascii_lowercase();
+    if essence == "application/x-www-form-urlencoded" {
+        // it has no parameters, and is ASCII in every charset that clients name
+        return Some(MediaType::Form);
+    }
     let charset = parameters.split(';').find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
@@ -67,11 +72,10 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     if charset.is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
         return None;
     }
-    match essence.trim().to_ascii_lowercase().as_str() {
+    match essence.as_str() {
         "application/json" => Some(MediaType::Json),
         "application/merge-patch+json" => Some(MediaType::MergePatch),
         "application/json-patch+json" => Some(MediaType::JsonPatch),
-        "application/x-www-form-urlencoded" => Some(MediaType::Form),
         _ => None,
     }
 }
@@ -146,6 +150,7 @@ mod tests {
         let read = |value| media_type(&with(header::CONTENT_TYPE, value));
         assert_eq!(read("Application/JSON; charset=UTF-8"), Some(MediaType::Json));
         assert_eq!(read("application/json;charset=latin1"), None);
+        assert_eq!(read("Application/x-www-form-urlencoded; charset=ISO-8859-1"), Some(MediaType::Form));
         assert_eq!(read("text/plain"), None);
     }
 

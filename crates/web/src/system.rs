@@ -2,8 +2,10 @@
 
 mod endpoint;
 
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Timestamp;
-use chancery_resource::{Permit, Problem, ProblemKind};
+use chancery_resource::{Permit, Preconditions, Problem, ProblemKind};
 use chancery_signin::RESET_PATH;
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -16,6 +18,7 @@ use crate::{
     documentation, external,
     listener::{Peer, Serves},
     pages,
+    request::text,
     route::not_allowed,
     userinfo,
 };
@@ -235,11 +238,11 @@ impl SystemRoute {
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => {
-                respond(200, "application/json", discovery(app, &issuer))
+                kept_for_minutes(parts, "application/json", discovery(app, &issuer))?
             }
             Self::Keys => {
                 let keys = app.token_service.jwks(&app.store, &issuer, now).await?;
-                respond(200, "application/jwk-set+json", keys)
+                kept_for_minutes(parts, "application/jwk-set+json", keys)?
             }
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.token_service.audit_jwks(&app.store).await?)
@@ -290,13 +293,16 @@ impl SystemRoute {
         )
     }
 
-    /// Whether the answer is the same for everybody, and may be cached if it is revalidated.
+    /// Whether the answer is the same for everybody, and may be cached if it is revalidated each time.
     const fn is_published(self) -> bool {
         !matches!(
             self,
             Self::Live
                 | Self::Ready
                 | Self::Metrics
+                | Self::Discovery
+                | Self::OAuthDiscovery
+                | Self::Keys
                 | Self::Token
                 | Self::Introspect
                 | Self::Revoke
@@ -361,6 +367,24 @@ fn preflight() -> Response<AnswerBody> {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// A document that may be cached for five minutes, and is revalidated by its tag then.
+fn kept_for_minutes(
+    parts: &Parts,
+    media_type: &'static str,
+    document: String,
+) -> Result<Response<AnswerBody>, Problem> {
+    let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, document.as_bytes())));
+    let if_none_match = text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned);
+    let status = Preconditions { if_match: None, if_none_match }.judge(&tag, None)?;
+    let mut response = respond(status, media_type, if status == 304 { String::new() } else { document });
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    Ok(response)
 }
 
 fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {

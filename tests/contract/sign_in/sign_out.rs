@@ -169,6 +169,25 @@ on_both_engines! {
         assert!(parameter(&silent, "code").is_some(), "{silent}");
     }
 
+    /// A second tab signs out after the first: there is nothing to ask.
+    async fn who_is_not_signed_in_is_not_asked(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, tokens) = tokens(&world, &home).await;
+        let hint = tokens["id_token"].as_str().unwrap();
+        let back = "post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye&state=s-2";
+        let address = format!("/connect/endsession?id_token_hint={hint}&{back}");
+        for _ in 0..2 {
+            let left = browser.open(&address).await.left;
+            assert_eq!(left.as_deref(), Some("https://app.example/bye?state=s-2"));
+        }
+        let page = browser.open("/connect/endsession").await;
+        assert!(page.html.contains("You are signed out"), "{}", page.html);
+        // a request of another site's brings no cookies, and takes none
+        let answer = Browser::new(&world).open_with(&address, &[]).await;
+        let taken = answer.headers.get_all("set-cookie").iter().any(|line| line.to_str().unwrap().contains("session"));
+        assert!(!taken, "{:?}", answer.headers);
+    }
+
     /// Staying signed in is a page of its own, and ends nothing.
     async fn a_person_may_stay(world: World) {
         let home = Home::new(&world).await;

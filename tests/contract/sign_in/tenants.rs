@@ -270,13 +270,17 @@ on_both_engines! {
         }
         let back = "&post_logout_redirect_uri=https%3A%2F%2Fpilot.example%2Fbye";
         for back in ["", back] {
-            let page = browser.open(&format!("{}/connect/endsession?client_id={own}{back}", two.there)).await;
+            let address = format!("{}/connect/endsession?client_id={own}{back}", two.there);
+            names_nothing(&two, &Browser::new(&world).open(&address).await);
+            two.sign_in(&mut browser, &two.there, &[]).await;
+            let page = browser.open(&address).await;
             assert!(!page.html.contains("Pilot Log"), "{}", page.html);
             let csrf = page.field("csrf");
             let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
             names_nothing(&two, &done);
             assert!(done.answer.header("refresh").is_none(), "{:?}", done.answer.headers);
         }
+        two.sign_in(&mut browser, &two.here, &[]).await;
         let page = browser.open(&format!("{}/connect/endsession?client_id={own}{back}", two.here)).await;
         assert!(page.html.contains("Pilot Log"), "{}", page.html);
         let csrf = page.field("csrf");

@@ -17,6 +17,7 @@ use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY, read_post},
+    discovery::unsupported_grant,
     pages::seconds_of,
     proof_limiter::About,
     request::{dpop_proofs, text},
@@ -132,7 +133,10 @@ impl SystemRoute {
                 };
                 let outcome = granted.as_ref().map_or_else(|refused| refused.error, |_| "granted");
                 app.metrics.note_tokens(grant_type, outcome);
-                let granted = granted?;
+                let granted = granted.map_err(|refused| match refused.error {
+                    "unsupported_grant_type" => OAuthError { description: unsupported_grant(app), ..refused },
+                    _ => refused,
+                })?;
                 Ok((granted.body, granted.nonce, 200))
             }
         }

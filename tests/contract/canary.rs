@@ -295,7 +295,7 @@ async fn subscribe(admin: &Client, feed: &'static str, more: Json) -> Told {
     let row = admin.get(&path).await.is(200).json();
     let active = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
     admin.patch(&path, active).await.expect(202);
-    let end = admin.get(&format!("{feed}?after=now")).await.is(200).json();
+    let end = crate::feed_from_now(admin, feed).await;
     Told { feed, receiver, after: end["next"].as_str().unwrap().to_owned() }
 }
 
@@ -390,7 +390,7 @@ async fn no_canary_is_told(engine: Engine) {
     set_mail_server(&admin).await;
     do_everything(&admin).await;
     for mut told in [of_store, of_configuration] {
-        admin.get(&format!("{}?after=now", told.feed)).await.expect(200);
+        crate::feed_from_now(&admin, told.feed).await;
         let events = read_all(&admin, told.feed, &told.after).await;
         // keys are told, so that a value would be found as they are
         assert!(events.iter().any(|event| event["subject"].as_str().unwrap().ends_with("entry-1")));

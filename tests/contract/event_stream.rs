@@ -98,7 +98,7 @@ on_both_engines! {
     async fn the_end_of_a_trail_is_read_once(world: World) {
         let app = &world.app.context;
         world.user("ada").await;
-        let told = world.admin.get(&format!("{}?after=now", world.path("/Event"))).await.is(200).json();
+        let told = crate::feed_from_now(&world.admin, &world.path("/Event")).await;
         let begin = EventCursor::read(app, told["next"].as_str().unwrap()).unwrap();
         let tail = app.tails.follow(begin.trail).unwrap();
         let read = async |cursor| tail.behind(app, &world.app.store, (cursor, NOW)).await;

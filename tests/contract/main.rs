@@ -82,6 +82,7 @@ mod v1;
 mod webhook;
 mod wire;
 
+use chancery_testkit::Client;
 use serde_json::Value;
 
 /// The id of a resource.
@@ -97,6 +98,13 @@ fn each<'a>(array: &'a Value, member: &str) -> Vec<&'a str> {
 /// The pointers of a problem's errors.
 fn pointers(problem: &Value) -> Vec<&str> {
     each(&problem["errors"], "pointer")
+}
+
+/// Waits until all that was committed before stands in a feed; the feed's answer from there on. A server gives up sooner.
+async fn feed_from_now(client: &Client, feed: &str) -> Value {
+    let path = format!("{feed}?after=now");
+    until("what was committed stands in the feed", async || client.get(&path).await.status == 200).await;
+    client.get(&path).await.is(200).json()
 }
 
 /// Waits until something holds.

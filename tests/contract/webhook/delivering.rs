@@ -56,7 +56,7 @@ on_both_engines! {
         let made = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": receiver.url })).await.is(201).json();
         let path = format!("{}/{}", subscriptions(&world), id(&made));
         world.user("before").await;
-        world.admin.get(&world.path("/Event?after=now")).await.expect(200);
+        crate::feed_from_now(&world.admin, &world.path("/Event")).await;
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         let user = world.user("ada").await;
@@ -206,7 +206,7 @@ on_both_engines! {
         receiver.answer("500 No");
         world.user("d").await;
         until(&world, &path, |row| row["waiting"] == 1).await;
-        let end = world.admin.get(&world.path("/Event?after=now")).await.is(200).json()["next"].clone();
+        let end = crate::feed_from_now(&world.admin, &world.path("/Event")).await["next"].clone();
         let skipped = world.admin.post(&format!("{path}/skip"), json!({ "after": end })).await.is(200).json();
         assert_eq!(skipped["waiting"], 0);
         receiver.answer("200 OK");
@@ -249,7 +249,7 @@ on_both_engines! {
         for name in ["a", "b"] {
             world.user(name).await;
         }
-        world.admin.get(&world.path("/Event?after=now")).await.expect(200);
+        crate::feed_from_now(&world.admin, &world.path("/Event")).await;
         world.sql(vec![
             ("UPDATE event_trail SET pruned = placed WHERE trail > 0", vec![]),
             ("DELETE FROM event_place WHERE trail > 0 AND position < (SELECT t.placed FROM event_trail t WHERE t.trail = event_place.trail)", vec![]),

@@ -40,7 +40,8 @@ const MEANT: [&str; 18] = [
     "dpop_jkt",
 ];
 
-/// The parameters that have a meaning, of which the same request is read again. What strangers add is not kept.
+/// The parameters that this server reads. Others are dropped, so that a stored request stays small; reading the rest again
+/// gives the same request.
 pub fn meant(parameters: Vec<(String, String)>) -> Vec<(String, String)> {
     parameters.into_iter().filter(|(name, _)| MEANT.contains(&name.as_str())).collect()
 }

@@ -238,7 +238,7 @@ run_tests() {
     TMPDIR="$(folder_for_tests)"
     # tests wait as well as work: half as many again as there are processors
     local -x NEXTEST_TEST_THREADS=$((($(nproc) * 3 + 1) / 2))
-    cargo nextest run --workspace --exclude chancery-bench --locked "$@"
+    cargo nextest run --workspace --exclude chancery-bench --locked --no-fail-fast "$@"
 }
 
 # The same, and records the statements of each test for scripts/postgres-tests.

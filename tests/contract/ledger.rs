@@ -19,7 +19,7 @@ use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    event::{HOLD, RELEASE},
+    event::{HOLD, RELEASE, notice_events, overlook_events},
     id,
 };
 
@@ -312,14 +312,12 @@ on_both_engines! {
     async fn a_late_entry_comes_later_in_the_tree(world: World) {
         world.user("first").await;
         append_leaves(&world).await;
-        world.sql(vec![(HOLD, vec![])]).await;
+        overlook_events(&world).await;
         world.user("late").await;
+        notice_events(&world).await;
         world.user("early").await;
         let entries = world.audit(2).await;
         let late = entries[1]["id"].as_i64().unwrap();
-        // while nothing can be placed, or the job may have it in hand
-        sql(&world, vec![("DELETE FROM event_pending WHERE event = ?1".to_owned(), vec![late.into()])]).await;
-        sql(&world, vec![(RELEASE.to_owned(), vec![])]).await;
         append_leaves(&world).await;
         assert_eq!(checkpoint(&world).await.size, 2);
         let store = numbers(&world, "SELECT max(store) FROM audit_tree").await[0];

@@ -23,20 +23,26 @@ pub const RELEASE: &str = "DELETE FROM event_place WHERE event < 0";
 
 /// Has events committed without what waits for a position, until [`notice_events`]: no job ever has them in hand.
 pub async fn overlook_events(world: &World) {
-    let text = match world.engine {
+    // a trigger, not a rule: prepared statements that a rule made empty are not made anew
+    let texts = match world.engine {
         Engine::Sqlite => {
-            "CREATE TRIGGER overlook BEFORE INSERT ON event_pending BEGIN SELECT RAISE(IGNORE); END"
+            vec!["CREATE TRIGGER overlook BEFORE INSERT ON event_pending BEGIN SELECT RAISE(IGNORE); END"]
         }
-        Engine::Postgres => "CREATE RULE overlook AS ON INSERT TO event_pending DO INSTEAD NOTHING",
+        Engine::Postgres => vec![
+            "CREATE FUNCTION overlook() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            "CREATE TRIGGER overlook BEFORE INSERT ON event_pending FOR EACH ROW EXECUTE FUNCTION overlook()",
+        ],
     };
-    world.sql(vec![(text, vec![])]).await;
+    for text in texts {
+        world.sql(vec![(text, vec![])]).await;
+    }
 }
 
 /// Ends what [`overlook_events`] began.
 pub async fn notice_events(world: &World) {
     let text = match world.engine {
         Engine::Sqlite => "DROP TRIGGER overlook",
-        Engine::Postgres => "DROP RULE overlook ON event_pending",
+        Engine::Postgres => "DROP TRIGGER overlook ON event_pending",
     };
     world.sql(vec![(text, vec![])]).await;
 }

@@ -49,7 +49,7 @@ const fn word(
 }
 
 const fn custom(run: Run, body: Body) -> Custom {
-    Custom::writing(run).taking(body)
+    Custom::writing(run).taking(body).by_rows()
 }
 
 fn words(key: &'static str) -> [Word; 12] {

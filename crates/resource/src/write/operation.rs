@@ -70,8 +70,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// the row that the path names, or those whose ids the elements of the body are or have.
 fn check_act(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let op = call.request.op;
-    let (true, Action::Custom(custom), Some(protection)) =
-        (op.writes(), op.action, op.shape.base().writes.protection)
+    let (true, Action::Custom(custom), Some(protection)) = (op.writes(), op.action, op.shape.protection())
     else {
         return Ok(());
     };

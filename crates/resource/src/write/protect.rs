@@ -18,6 +18,20 @@ pub struct Target {
 }
 
 impl Shape {
+    /// The protection of what an operation of its own is about: that of its rows, or of the people whom they belong to.
+    pub(super) fn protection(&self) -> Option<&'static Protection> {
+        let shape = self.base();
+        if shape.writes.is_open {
+            return None;
+        }
+        let person = match (shape.personal, &shape.owner) {
+            (Personal::Of(person, _), _) => person.writes.protection,
+            (_, Some(owner)) => owner.shape.writes.protection,
+            _ => None,
+        };
+        shape.writes.protection.or(person)
+    }
+
     /// The protection of its rows, its own or that of the person whom a row belongs to, and the id by which roles are found.
     fn protected(&self, values: &[Value], owner: Option<&OwnerRow>) -> Option<(&'static Protection, Uuid)> {
         if self.writes.is_open {

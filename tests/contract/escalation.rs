@@ -2,6 +2,7 @@
 //!
 //! `docs/decisions/0007-who-may-act-on-whom.md` explains the rule.
 
+mod settings;
 mod walk;
 
 use std::collections::BTreeSet;

@@ -8,8 +8,8 @@ use chancery_resource::{CarriedRole, Context, Lineage, Problem, RoleType, Sql, S
 use uuid::Uuid;
 
 /// The columns of a role assignment: the role, and what it was granted for with what that belongs to.
-const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
-const BELONGS: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
+pub(super) const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
+pub(super) const BELONGS: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
     LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
     LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
 
@@ -183,7 +183,7 @@ fn carry(row: Uuid, granted: Option<&Vec<Granted>>, found: &mut Vec<CarriedRole>
 }
 
 /// Reads the columns of [`ROLE`], which follow the first.
-fn read_granted(row: &chancery_resource::Row<'_>) -> Result<Granted, StoreError> {
+pub(super) fn read_granted(row: &chancery_resource::Row<'_>) -> Result<Granted, StoreError> {
     let unknown = || StoreError::Internal("a role of no known type was assigned".into());
     let role = RoleType::of(row.text(1)?).ok_or_else(unknown)?;
     let granted_for = Lineage {

@@ -8,6 +8,7 @@ mod group;
 mod identity;
 mod mirror;
 mod reconcile;
+mod sign_in_roles;
 mod sign_out;
 mod synchronize;
 mod user;
@@ -19,6 +20,7 @@ pub use identity::{
     LifecycleStatus,
 };
 pub use mirror::Mirror;
+pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};
 pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};

@@ -47,7 +47,9 @@ pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::deletes::Deletion;
 pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
-pub use declare::protection::{Authority, CarriedRole, FindRoles, HeldRole, Lineage, Protection};
+pub use declare::protection::{
+    Authority, CarriedBy, CarriedRole, FindRoles, HeldRole, Lineage, Links, Protection,
+};
 pub use declare::query::{QueryForm, QueryParameter};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
@@ -88,5 +90,6 @@ pub use write::named::MAX_RELATED;
 pub use write::operation::{finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, create_row, write_rows};
 pub use write::precheck::check_body;
+pub use write::protect::check_act;
 pub use write::relate::{RelationBody, check_listed, link, relate_rows, relink};
 pub use write::values::new_row;

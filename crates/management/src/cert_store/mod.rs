@@ -3,13 +3,14 @@
 mod look_up;
 mod upload;
 
+use chancery_application::by_certificates;
 use chancery_record::{
     Bytes, DefaultValue, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN,
     Record, SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Figure, FigureSource, FigureUnit, Findings, Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape,
-    Unique, relation, standard,
+    CarriedBy, Figure, FigureSource, FigureUnit, Findings, Links, Op, Parent, Protection, ProvidedFields,
+    Reach, Relation, Rules, Shape, Unique, relation, standard,
 };
 
 use crate::{
@@ -183,6 +184,14 @@ impl Rules for CertStore {
     }
 }
 
+/// What of a certificate decides who signs in at the instances that work with it: all but what it is called.
+static PROTECTION: Protection = Protection {
+    find: by_certificates,
+    carried_by: CarriedBy::WhoSignsIn,
+    open: &[CertStore::NAME.field(), CertStore::DESCRIPTION.field()],
+    links: Links::AllBut(&[]),
+};
+
 /// The shape of cert stores.
 pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "CertStore",
@@ -191,8 +200,10 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
 )
 .belonging(&[
     Parent::new(CertStore::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
-    Parent::new(CertStore::APPLY_TO_TENANT_ID, &TENANT),
+    // what it signs lets nobody in here: the platform looks at its own proof of a token
+    Parent::new(CertStore::APPLY_TO_TENANT_ID, &TENANT).open(),
 ])
+.protected_by(&PROTECTION)
 .unique(&[Unique::new("cert_store__id", &[CertStore::ID.field()])])
 .relations(&[Relation::new(
     "idpInstances",

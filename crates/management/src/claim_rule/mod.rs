@@ -225,8 +225,8 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
     Reach::Tenant(ClaimRule::SUBSCRIPTION_ID.field(), ClaimRule::APPLY_TO_TENANT_ID.field()),
 )
 .belonging(&[
-    Parent::new(ClaimRule::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
-    Parent::new(ClaimRule::APPLY_TO_TENANT_ID, &TENANT),
+    Parent::new(ClaimRule::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE).open(),
+    Parent::new(ClaimRule::APPLY_TO_TENANT_ID, &TENANT).open(),
 ])
 .unique(&[Unique::new("claim_rule__id", &[ClaimRule::ID.field()])])
 .relations(&[Relation::new(

@@ -82,8 +82,8 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
 )
 .belonging(&[
     Parent::new(ClientAppRole::CLIENT_APP_ID, &CLIENT_APP),
-    Parent::new(ClientAppRole::APPLY_TO_TENANT_ID, &TENANT),
-    Parent::new(ClientAppRole::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+    Parent::new(ClientAppRole::APPLY_TO_TENANT_ID, &TENANT).open(),
+    Parent::new(ClientAppRole::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE).open(),
 ])
 .unique(&[
     Unique::new("client_app_role__id", &[ClientAppRole::ID.field()]),

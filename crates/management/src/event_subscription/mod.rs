@@ -24,7 +24,7 @@ pub static EVENT_SUBSCRIPTION: Shape = Shape::of::<EventSubscription>(
     Reach::Tenant(EventSubscription::SUBSCRIPTION_ID.field(), EventSubscription::APPLY_TO_TENANT_ID.field()),
 )
 .read_from(SUBSCRIPTIONS[0])
-.belonging(&[Parent::new(EventSubscription::APPLY_TO_TENANT_ID, &TENANT)])
+.belonging(&[Parent::new(EventSubscription::APPLY_TO_TENANT_ID, &TENANT).open()])
 .unique(&[Unique::new("event_subscription__id", &[EventSubscription::ID.field()])])
 .validate_rows(check)
 .after_write(keep_places)

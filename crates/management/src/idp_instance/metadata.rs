@@ -27,6 +27,7 @@ record! {
 pub static IDP_INSTANCE_METADATA: Shape =
     Shape::of::<IdpInstanceMetadata>("IdpInstanceMetadata", "idp_instance_metadata", Reach::All)
         .owned(&IDP_INSTANCE, "idp_instance_rid")
+        .open()
         .unique(&[Unique::new(
             "idp_instance_metadata__idp_instance_rid__key",
             &[IdpInstanceMetadata::KEY.field()],

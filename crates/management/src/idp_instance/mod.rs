@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use chancery_application::{
     APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, APPLICATION_USER, ApplicationGroup,
-    ApplicationIdentity, ApplicationUser,
+    ApplicationIdentity, ApplicationUser, at_instances,
 };
 use chancery_record::{
     DERIVED, DefaultValue, Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Record, SHOWN, Token, Value,
@@ -17,8 +17,8 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Child, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, children,
-    relation, standard,
+    Call, CarriedBy, Child, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
+    Unique, Violation, children, relation, standard,
 };
 use uuid::Uuid;
 
@@ -83,6 +83,19 @@ record! {
         concurrency_token: Token = SHOWN,
     }
 }
+
+/// What of an instance decides who signs in there, or how: all but what it is called, and where it stands.
+static PROTECTION: Protection = Protection {
+    find: at_instances,
+    carried_by: CarriedBy::WhoSignsIn,
+    open: &[
+        IdpInstance::NAME.field(),
+        IdpInstance::STORE_NAME_KEY.field(),
+        IdpInstance::POSITION.field(),
+        IdpInstance::ICON.field(),
+    ],
+    links: Links::AllBut(&["idp_instance_client_app"]),
+};
 
 /// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
@@ -187,6 +200,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     ),
     children_of_instance(),
 ])
+.protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options)
 .bumps_epoch();

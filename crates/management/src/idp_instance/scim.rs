@@ -4,7 +4,7 @@ use chancery_record::{SHOWN, Timestamp, Value, record};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
-    Problem, Reply, StateTable, Tx, answer_form, note, random,
+    Problem, Reply, StateTable, Tx, answer_form, check_act, note, random,
 };
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
@@ -111,6 +111,8 @@ fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
+    // the path may name it by its name
+    check_act(&call.context, tx, &IDP_INSTANCE, &instance)?;
     let id = instance.get(IdpInstance::ID)?.0;
     let text = "SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1";
     let is_stopped = tx.one(text, &[id.into()], |row| Ok(!row.is_null(0)?))?.unwrap_or(false);

@@ -66,7 +66,7 @@ pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
     "ip_address_range",
     Reach::Of(IpAddressRange::TENANT_ID.field(), &TENANT),
 )
-.belonging(&[Parent::new(IpAddressRange::TENANT_ID, &TENANT)])
+.belonging(&[Parent::new(IpAddressRange::TENANT_ID, &TENANT).open()])
 .unique(&[Unique::new("ip_address_range__id", &[IpAddressRange::ID.field()])])
 .ruled::<IpAddressRange>();
 

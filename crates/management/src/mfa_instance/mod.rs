@@ -1,12 +1,13 @@
 //! MFA instances: second factors that people can use.
 
+use chancery_application::with_factors;
 use chancery_record::{
     DERIVED, DefaultValue, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Token, Value, id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
-    relation, standard,
+    Call, CarriedBy, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
+    Unique, Violation, added, children, relation, standard,
 };
 
 use crate::{
@@ -48,6 +49,14 @@ record! {
         concurrency_token: Token = SHOWN,
     }
 }
+
+/// What of a second factor decides how people sign in: all but what it is called, and where it stands.
+static PROTECTION: Protection = Protection {
+    find: with_factors,
+    carried_by: CarriedBy::WhoSignsIn,
+    open: &[MfaInstance::NAME.field(), MfaInstance::POSITION.field()],
+    links: Links::AllBut(&["client_app_mfa_instance"]),
+};
 
 /// The shape of MFA instances.
 pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
@@ -97,6 +106,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
         &OPTION
     ),
 ])
+.protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options);
 

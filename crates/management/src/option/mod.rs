@@ -88,6 +88,7 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
             &[OptionRow::APPLY_TO_TENANT_ID.field(), OptionRow::NAME.field()],
         ),
     ])
+    .open_where(rules::is_open)
     .ruled::<OptionRow>()
     .validate_rows(rules::find_targets)
     .secret_when(rules::is_secret)

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldOf, FieldType as _, Name, Record as _, Value};
+use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
     Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
@@ -57,11 +57,20 @@ impl Rules for OptionRow {
     }
 }
 
-/// Whether a row holds a secret, by its name in the catalogue.
-pub fn is_secret(values: &[Value]) -> bool {
+/// The row's line in the catalogue, by its name.
+fn entry_of(values: &[Value]) -> Option<&'static Entry> {
     let owner = OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type);
-    let name = OptionRow::NAME.text(values);
-    owner.zip(name).and_then(|(owner, name)| owner.entry(name)).is_some_and(|entry| entry.secret)
+    owner.zip(OptionRow::NAME.text(values)).and_then(|(owner, name)| owner.entry(name))
+}
+
+/// Whether a row holds a secret.
+pub fn is_secret(values: &[Value]) -> bool {
+    entry_of(values).is_some_and(|entry| entry.secret)
+}
+
+/// Whether a row decides nothing about who signs in. One that the catalogue does not know may be a newer release's.
+pub fn is_open(values: &[Value]) -> bool {
+    entry_of(values).is_some_and(|entry| entry.open)
 }
 
 /// The tables of the targets, each with the SQL expression of the target's kind.
@@ -98,7 +107,7 @@ pub fn find_targets(
     }
     let mut violations = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {
-        let option = OptionRow::from_values(row.values.clone())?;
+        let mut option = OptionRow::from_values(row.values.clone())?;
         let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
         // the resource itself reports an unknown target
         let Some((subscription, kind)) = target else { continue };
@@ -114,13 +123,17 @@ pub fn find_targets(
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
-        let plain = open_secret(
-            &call.context.app.master,
-            OPTION.table,
-            OptionRow::VALUE.column(),
-            &key,
-            option.value.as_str(),
-        );
+        let open = |value: &OptionValue| {
+            let (master, column) = (&call.context.app.master, OptionRow::VALUE.column());
+            open_secret(master, OPTION.table, column, &key, value.as_str())
+        };
+        let plain = open(&option.value);
+        if let Some(was) = &was
+            && open(&was.value) == plain
+        {
+            // a secret that is sent back as it is stays as it is sealed
+            option.value = was.value.clone();
+        }
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     Ok(violations)

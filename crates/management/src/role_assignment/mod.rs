@@ -121,8 +121,8 @@ pub static ROLE_ASSIGNMENT: Shape =
         .belonging(&[
             Parent::new(RoleAssignment::APPLY_TO_CUSTOMER_ID, &CUSTOMER),
             Parent::new(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
-            Parent::new(RoleAssignment::APPLY_TO_TENANT_ID, &TENANT),
-            Parent::new(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+            Parent::new(RoleAssignment::APPLY_TO_TENANT_ID, &TENANT).open(),
+            Parent::new(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE).open(),
         ])
         .unique(&[
             Unique::new("role_assignment__id", &[RoleAssignment::ID.field()]),

@@ -1,11 +1,13 @@
 //! Tenants: the people of one sign in at the instances, and use the client apps, that are assigned to it.
 
+use chancery_application::at_tenants;
 use chancery_record::{
     DefaultValue, Description, FIXED, KEY, Name, OPEN, SHOWN, Token, Value, id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Tx, Unique, added, relation, standard,
+    CarriedBy, Child, Context, Links, Op, Parent, Problem, Protection, Reach, Relation, Shape, Tx, Unique,
+    added, relation, standard,
 };
 
 use chancery_webhook::EventSubscription;
@@ -52,6 +54,14 @@ record! {
         concurrency_token: Token = SHOWN,
     }
 }
+
+/// What of a tenant decides who signs in there, or how: all but what it is called.
+static PROTECTION: Protection = Protection {
+    find: at_tenants,
+    carried_by: CarriedBy::WhoSignsIn,
+    open: &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
+    links: Links::AllBut(&["tenant_client_app"]),
+};
 
 /// The shape of tenants.
 pub static TENANT: Shape = Shape::of::<Tenant>(
@@ -116,6 +126,7 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
     )
     .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
 ])
+.protected_by(&PROTECTION)
 .after_insert(make_options)
 .bumps_epoch();
 

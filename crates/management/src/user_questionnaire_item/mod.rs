@@ -112,7 +112,7 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "user_questionnaire_item",
     Reach::Of(UserQuestionnaireItem::TENANT_ID.field(), &TENANT),
 )
-.belonging(&[Parent::new(UserQuestionnaireItem::TENANT_ID, &TENANT)])
+.belonging(&[Parent::new(UserQuestionnaireItem::TENANT_ID, &TENANT).open()])
 .unique(&[
     Unique::new("user_questionnaire_item__id", &[UserQuestionnaireItem::ID.field()]),
     Unique::new(

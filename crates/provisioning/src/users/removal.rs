@@ -22,13 +22,14 @@ const HOUR: i64 = 3_600_000;
 ///
 /// # Errors
 /// The store's.
-pub fn brake(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
-    let (directory, now) = (directory(&call.context), call.context.now);
-    let Some(token) = directory.token else { return Ok(None) };
+pub fn brake(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
+    let now = call.context.now;
+    let (token, limit) = (directory(&call.context).token, directory(&call.context).mass_limit);
+    let Some(token) = token else { return Ok(None) };
     let since = Value::Int(now.0 - HOUR);
     let text = "SELECT count(*) FROM scim_removal WHERE token_id = ?1 AND removed_on > ?2";
     let count = tx.one(text, &[token.into(), since.clone()], |row| row.int(0))?.unwrap_or(0);
-    if count < directory.mass_limit {
+    if count < limit {
         let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1 AND removed_on <= ?2");
         tx.queue(&gone, vec![token.into(), since])?;
         let added = StateTable::ScimRemoval.insert("(token_id, removed_on) VALUES (?1, ?2)");
@@ -36,7 +37,7 @@ pub fn brake(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
         return Ok(None);
     }
     stop(call, tx, token)?;
-    Ok(Some(Answer::refusing(stopped(now, directory.mass_limit))))
+    Ok(Some(Answer::refusing(stopped(now, limit))))
 }
 
 /// The refusal of a token that is stopped.
@@ -50,7 +51,7 @@ pub fn stopped(since: Timestamp, limit: i64) -> Problem {
     ))
 }
 
-fn stop(call: &Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
+fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1");
     tx.queue(&gone, vec![token.into()])?;
     let now = call.context.now;
@@ -59,7 +60,9 @@ fn stop(call: &Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
         let mut values = was.values.clone();
         ScimToken::STOPPED_ON.set(&mut values, Some(now))?;
         let telling = AuditAction::As("Modified", "stopped");
-        return update_unversioned(&call.context, tx, &SCIM_TOKEN, &was, &values, telling);
+        let context = &mut call.context;
+        return context
+            .as_server(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, telling));
     }
     let instance = directory(&call.context).owner.unwrap_or_default();
     let stopped = StateTable::ScimInstanceToken.update("SET stopped_on = ?1 WHERE idp_instance_id = ?2");

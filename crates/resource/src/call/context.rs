@@ -122,6 +122,14 @@ impl Context {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
     }
 
+    /// Acts as the server itself, as a consequence of a call: the caller's roles do not count.
+    pub fn as_server<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
+        let authority = std::mem::replace(&mut self.authority, Authority::Own);
+        let outcome = act(self);
+        self.authority = authority;
+        outcome
+    }
+
     /// Acts on the configuration as a consequence of a call in a user store; the configuration's audit trail
     /// records it. The caller's rights do not limit what is reached: `act` must.
     pub fn on_configuration<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {

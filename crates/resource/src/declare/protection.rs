@@ -7,7 +7,7 @@ use chancery_record::Field;
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Context, Problem, RoleScope, RoleType};
+use crate::{Context, Problem, ROLES, Relation, RoleScope, RoleType};
 
 /// A role, and where it was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct CarriedRole {
     pub granted_for: Lineage,
 }
 
-/// Finds the roles that rows carry, by the rows' ids.
+/// Finds the roles that rows carry, by the rows' ids: their own, or those of the people who sign in by them.
 pub type FindRoles = fn(&Context, &mut Tx<'_>, &[Uuid]) -> Result<Vec<CarriedRole>, Problem>;
 
 /// What of a resource is protected where a row carries roles. What is not named here is protected: each other field, what
@@ -59,10 +59,37 @@ pub type FindRoles = fn(&Context, &mut Tx<'_>, &[Uuid]) -> Result<Vec<CarriedRol
 pub struct Protection {
     /// Finds the roles.
     pub find: FindRoles,
+    /// Whose roles they are.
+    pub carried_by: CarriedBy,
     /// The fields that are not protected.
     pub open: &'static [&'static Field],
-    /// Whether links of the row to others are protected, as the members of a group are.
-    pub links: bool,
+    /// Which links of the row to others are protected.
+    pub links: Links,
+}
+
+/// Whose roles a row carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarriedBy {
+    /// The row's: it is a person or a group.
+    Itself,
+    /// Those of the people who sign in by the row: it decides how they prove who they are.
+    WhoSignsIn,
+}
+
+/// Which links of a row are protected, as the members of a group are.
+#[derive(Clone, Copy, Debug)]
+pub enum Links {
+    /// None.
+    Open,
+    /// All but those in these tables of pairs.
+    AllBut(&'static [&'static str]),
+}
+
+impl Links {
+    /// Whether the links of this relation are protected, from whichever side they are written.
+    pub fn protect(self, relation: &Relation) -> bool {
+        matches!(self, Self::AllBut(open) if !open.contains(&relation.table))
+    }
 }
 
 impl Authority {
@@ -77,6 +104,17 @@ impl Authority {
                 !held.iter().any(|own| own.role.implies(role) && own.scope.contains(&carried.granted_for))
             }
         }
+    }
+
+    /// Whether a role can count against who acts, wherever it is granted.
+    pub fn can_be_below(&self, role: RoleType) -> bool {
+        // whoever covers it in the system covers it everywhere
+        self.is_below(&CarriedRole { row: Uuid::nil(), role, granted_for: Lineage::default() })
+    }
+
+    /// Whether no role counts against who acts, so that none needs to be looked for.
+    pub fn is_below_none(&self) -> bool {
+        !ROLES.iter().any(|line| self.can_be_below(line.role))
     }
 }
 
@@ -143,5 +181,15 @@ mod tests {
         assert!(!is_below(&[], R::UserAdmin, Lineage::default()));
         let carried = CarriedRole { row: Uuid::nil(), role: R::SystemAdmin, granted_for: Lineage::default() };
         assert!(!Authority::Own.is_below(&carried));
+    }
+
+    #[test]
+    fn who_holds_all_is_below_none_and_roles_that_never_count_are_not_looked_for() {
+        let of = |role, scope| Authority::Roles(vec![HeldRole { role, scope }]);
+        assert!(Authority::Own.is_below_none() && of(R::SystemAdmin, S::System).is_below_none());
+        assert!(!Authority::Roles(Vec::new()).is_below_none());
+        let customer = of(R::CustomerAdmin, S::Customer(CUSTOMER));
+        assert!(!customer.is_below_none() && customer.can_be_below(R::CustomerAdmin));
+        assert!(!customer.can_be_below(R::UserAdmin) && !customer.can_be_below(R::ApplicationDataReader));
     }
 }

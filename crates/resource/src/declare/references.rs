@@ -58,19 +58,28 @@ pub struct Parent {
     pub shape: &'static Shape,
     /// The most rows that may name the same parent, where that is bounded.
     pub most: Option<usize>,
+    /// Whether anyone with access may write the rows, whatever roles the parent carries.
+    pub is_open: bool,
 }
 
 impl Parent {
     /// The field `field` holds the id of a row of `shape`.
     pub const fn new<R: Record, T: FieldType>(field: FieldOf<R, T>, shape: &'static Shape) -> Self {
         ask(matches!(T::KIND, Kind::Id), "the field holds no id");
-        Self { field: field.field(), shape, most: None }
+        Self { field: field.field(), shape, most: None, is_open: false }
     }
 
     /// The same, with at most `most` rows for one parent: as many as are read at once where they are needed.
     #[must_use]
     pub const fn of_at_most(self, most: usize) -> Self {
         Self { most: Some(most), ..self }
+    }
+
+    /// The same, where rows decide nothing about who signs in by the parent, so that anyone with access may write them
+    /// whatever roles it carries.
+    #[must_use]
+    pub const fn open(self) -> Self {
+        Self { is_open: true, ..self }
     }
 }
 

@@ -40,8 +40,10 @@ pub struct Writes {
     pub postcondition: Option<Postcondition>,
     /// What of a row is protected while it carries roles that the caller does not hold.
     pub protection: Option<&'static Protection>,
-    /// Whether anyone with access may write what belongs to a person who carries roles.
-    pub is_open: bool,
+    /// The protection of the store that rows are of, where they decide who signs in there.
+    pub store_protection: Option<&'static Protection>,
+    /// Whether anyone with access may write a row with these values, whatever carries roles that it belongs to.
+    pub is_open: fn(&[Value]) -> bool,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
@@ -63,7 +65,8 @@ impl Writes {
             name_change: None,
             postcondition: None,
             protection: None,
-            is_open: false,
+            store_protection: None,
+            is_open: |_| false,
             bumps_epoch: false,
             sign_in_events: &[],
             named_events: &[],
@@ -79,11 +82,24 @@ impl Shape {
         self
     }
 
+    /// The same, where rows belong to the store that they are of, as its settings do, and decide who signs in there.
+    #[must_use]
+    pub const fn protected_with_store(mut self, protection: &'static Protection) -> Self {
+        self.writes.store_protection = Some(protection);
+        self
+    }
+
     /// The same, where anyone with access may write what belongs to a person, whichever roles the person carries: nobody
     /// takes over a role by it.
     #[must_use]
-    pub const fn open(mut self) -> Self {
-        self.writes.is_open = true;
+    pub const fn open(self) -> Self {
+        self.open_where(|_| true)
+    }
+
+    /// The same, where anyone with access may write rows with such values.
+    #[must_use]
+    pub const fn open_where(mut self, is_open: fn(&[Value]) -> bool) -> Self {
+        self.writes.is_open = is_open;
         self
     }
 

@@ -34,6 +34,9 @@ pub struct Entry {
     pub mandatory: bool,
     /// Whether its value is a secret: encrypted at rest, and shown to callers who may write it.
     pub secret: bool,
+    /// Whether it decides nothing about who signs in, by what proof, or where links and codes go. Others are changed by those
+    /// alone who could act on everybody who signs in by them.
+    pub open: bool,
 }
 
 impl Entry {
@@ -91,7 +94,7 @@ pub fn find(owner: Owner, name: &str) -> Option<&'static Entry> {
 }
 
 const fn entry(owner: Owner, name: &'static str, default: &'static str, form: Form) -> Entry {
-    Entry { owner, name, default, form, mandatory: false, secret: false }
+    Entry { owner, name, default, form, mandatory: false, secret: false, open: false }
 }
 
 const fn store(name: &'static str, default: &'static str, form: Form) -> Entry {
@@ -106,6 +109,10 @@ const fn secret(entry: Entry) -> Entry {
     Entry { secret: true, ..entry }
 }
 
+const fn open(entry: Entry) -> Entry {
+    Entry { open: true, ..entry }
+}
+
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
@@ -117,9 +124,9 @@ const COUNT: Form = Form::Number(0, 1_000_000);
 #[rustfmt::skip]
 pub static CATALOGUE: &[Entry] = &[
     store("ClaimIssuer", "UserStore", Form::Text),
-    store("IsDatabaseReadOnlyMode", "false", Form::Flag),
+    open(store("IsDatabaseReadOnlyMode", "false", Form::Flag)),
     store("LoginByEmailEnabled", "false", Form::Flag),
-    store("EmailMustBeUnique", "false", Form::Flag),
+    open(store("EmailMustBeUnique", "false", Form::Flag)),
     store("AttemptsBeforeUserLocked", "0", COUNT),
     store("TemporaryLockEnabled", "true", Form::Flag),
     store("AttemptsBeforeTemporaryLock", "5", COUNT),
@@ -127,8 +134,8 @@ pub static CATALOGUE: &[Entry] = &[
     store("LoginThrottlingEnabled", "true", Form::Flag),
     store("LoginThrottlingInitialDelay", "00:00:01", Form::Span(0, HOUR)),
     store("LoginThrottlingMaxDelay", "00:00:30", Form::Span(0, DAY)),
-    store("UserLockNotificationEnabled", "false", Form::Flag),
-    store("UserLockNotificationRecipients", "", Form::List),
+    open(store("UserLockNotificationEnabled", "false", Form::Flag)),
+    open(store("UserLockNotificationRecipients", "", Form::List)),
     store("PasswordMinLength", "8", Form::Number(1, 1024)),
     store("PasswordMaxLength", "128", Form::Number(1, 1024)),
     store("PasswordRequireDigit", "false", Form::Flag),
@@ -145,8 +152,8 @@ pub static CATALOGUE: &[Entry] = &[
     store("PasswordResetUrlTemplate", "", Form::Text),
     store("EMailSenderAddress", "", Form::Text),
     secret(store("MailServerConfig", "", Form::Json)),
-    store("UserDeletionQuarantineEnabled", "true", Form::Flag),
-    store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(SECOND, 100 * YEAR)),
+    open(store("UserDeletionQuarantineEnabled", "true", Form::Flag)),
+    open(store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(SECOND, 100 * YEAR))),
     store("PasskeyEnabled", "true", Form::Flag),
     store("PasskeyRelyingPartyId", "", Form::Text),
     store("PasskeyRelyingPartyName", "", Form::Text),
@@ -164,10 +171,10 @@ pub static CATALOGUE: &[Entry] = &[
     store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(MINUTE, 30 * DAY)),
     store("TemporaryAccessPassOneTimeUse", "true", Form::Flag),
     store("TemporaryAccessPassLength", "12", Form::Number(8, 64)),
-    entry(Owner::UserStore, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY)),
-    store("ScimCreateRestores", "true", Form::Flag),
-    store("ScimRateLimit", "100", Form::Number(1, 100_000)),
-    store("ScimMassChangeLimit", "500", COUNT),
+    open(entry(Owner::UserStore, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY))),
+    open(store("ScimCreateRestores", "true", Form::Flag)),
+    open(store("ScimRateLimit", "100", Form::Number(1, 100_000))),
+    open(store("ScimMassChangeLimit", "500", COUNT)),
 
     mandatory(Owner::OpenIdConnect, "Authority"),
     mandatory(Owner::OpenIdConnect, "ClientId"),
@@ -228,31 +235,31 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaSms, "MaxAttempts", "5", Form::Number(1, 100)),
     entry(Owner::MfaSms, "ResendInterval", "00:00:30", Form::Span(0, HOUR)),
 
-    entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(MINUTE, DAY)),
-    entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY)),
-    entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(10 * SECOND, 10 * MINUTE)),
-    entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
-    entry(Owner::Tenant, "RefreshTokenAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, 10 * YEAR)),
-    entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(0, 5 * MINUTE)),
-    entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(MINUTE, HOUR)),
-    entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
-    entry(Owner::Tenant, "SessionSliding", "true", Form::Flag),
-    entry(Owner::Tenant, "SessionAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, YEAR)),
-    entry(Owner::Tenant, "BrowserSessionLifetime", "10:00:00", Form::Span(MINUTE, 30 * DAY)),
-    entry(Owner::Tenant, "PkceRequired", "true", Form::Flag),
+    open(entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(MINUTE, DAY))),
+    open(entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY))),
+    open(entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(10 * SECOND, 10 * MINUTE))),
+    open(entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR))),
+    open(entry(Owner::Tenant, "RefreshTokenAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, 10 * YEAR))),
+    open(entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(0, 5 * MINUTE))),
+    open(entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(MINUTE, HOUR))),
+    open(entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR))),
+    open(entry(Owner::Tenant, "SessionSliding", "true", Form::Flag)),
+    open(entry(Owner::Tenant, "SessionAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, YEAR))),
+    open(entry(Owner::Tenant, "BrowserSessionLifetime", "10:00:00", Form::Span(MINUTE, 30 * DAY))),
+    open(entry(Owner::Tenant, "PkceRequired", "true", Form::Flag)),
     entry(Owner::Tenant, "PasskeySatisfiesSecondFactor", "true", Form::Flag),
     entry(Owner::Tenant, "SecondFactorEnrolment", "AtSignIn", Form::Choice(&["AtSignIn", "Administrator"])),
     entry(Owner::Tenant, "RememberDeviceLifetime", "00:00:00", Form::Span(0, YEAR)),
-    entry(Owner::Tenant, "EmailConfirmationRequired", "false", Form::Flag),
-    entry(Owner::Tenant, "TermsVersion", "", Form::Text),
-    entry(Owner::Tenant, "TermsUrl", "", Form::Text),
-    entry(Owner::Tenant, "BrandName", "", Form::Text),
-    entry(Owner::Tenant, "BrandLogo", "", Form::Address),
-    entry(Owner::Tenant, "BrandColour", "", Form::Colour),
+    open(entry(Owner::Tenant, "EmailConfirmationRequired", "false", Form::Flag)),
+    open(entry(Owner::Tenant, "TermsVersion", "", Form::Text)),
+    open(entry(Owner::Tenant, "TermsUrl", "", Form::Text)),
+    open(entry(Owner::Tenant, "BrandName", "", Form::Text)),
+    open(entry(Owner::Tenant, "BrandLogo", "", Form::Address)),
+    open(entry(Owner::Tenant, "BrandColour", "", Form::Colour)),
     entry(Owner::Tenant, "PageLinks", "", Form::Links),
     entry(Owner::Tenant, "PasswordResetEnabled", "true", Form::Flag),
-    entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR)),
-    entry(Owner::Tenant, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY)),
+    open(entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR))),
+    open(entry(Owner::Tenant, "EventRetention", "7.00:00:00", Form::Span(DAY, 90 * DAY))),
 ];
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::{
     declare::shape::Personal,
     read::emit::StoredRow,
     write::change::{finish, next_number},
-    write::protect::check_deletion,
+    write::protect::check_act,
 };
 
 /// Deletes a row, or hides it where the resource has a quarantine that is on.
@@ -20,7 +20,7 @@ use crate::{
 /// The store's.
 pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
-    check_deletion(context, tx, shape, was)?;
+    check_act(context, tx, shape, was)?;
     let hides = hides(context, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
         // the key is deleted with the person: contents encrypted now could never be read
@@ -70,7 +70,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
 /// The store's.
 pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
-    check_deletion(context, tx, shape, was)?;
+    check_act(context, tx, shape, was)?;
     destroy(context, tx, shape, was, "purged")
 }
 

@@ -53,7 +53,7 @@ pub fn find_full_parents(
     rows: &[ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
-    for Parent { field, shape: parent, most } in shape.parents {
+    for Parent { field, shape: parent, most, .. } in shape.parents {
         let Some(most) = *most else { continue };
         let text = format!("SELECT count(*) FROM {} WHERE {} = ?1", shape.table, field.column);
         let mut counted: HashMap<Uuid, usize> = HashMap::new();

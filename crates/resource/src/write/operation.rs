@@ -41,7 +41,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::conflict(detail));
     }
     check_unchanged(call, tx)?;
-    check_act(call, tx)?;
+    check_named(call, tx)?;
     let answer = match call.request.op.action {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),
@@ -68,7 +68,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// Refuses an operation of its own that changes something about rows which carry a role that counts, whatever it writes:
 /// the row that the path names, or those whose ids the elements of the body are or have.
-fn check_act(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+fn check_named(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let op = call.request.op;
     let (true, Action::Custom(custom), Some(protection)) = (op.writes(), op.action, op.shape.protection())
     else {

@@ -20,7 +20,7 @@ use crate::{
         change, elements,
         failures::Failures,
         integrity::{WrittenRow, confine},
-        protect::check_changes,
+        protect::{check_changes, check_many_new},
         relate::{RelationBody, relate_rows},
     },
 };
@@ -122,6 +122,9 @@ fn write(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Written, 
         .iter()
         .filter_map(|row| Some((writing.base(row.element), row.was.as_ref()?, row.values.as_slice())));
     check_changes(&call.context, tx, shape, changed)?;
+    let new = rows.iter().filter(|row| row.was.is_none());
+    let new = new.map(|row| (writing.base(row.element), row.values.as_slice()));
+    check_many_new(&call.context, tx, shape, owner.as_ref(), new)?;
     let mut last_entry = 0;
     for row in &rows {
         match &row.was {

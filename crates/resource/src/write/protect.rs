@@ -5,23 +5,26 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Shape,
-    declare::protection::Authority, read::emit::StoredRow,
+    CarriedBy, CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Shape,
+    read::emit::StoredRow,
 };
 
 /// A row that is about to be written, by the id of the row whose roles count, and its place in the body.
 pub struct Target {
     /// The JSON Pointer of its element.
     pub base: String,
-    /// The id: its own, or that of the person whom it belongs to.
+    /// The id: its own, or that of the person or the setting whom it belongs to.
     pub id: Uuid,
 }
+
+/// What protects a row, and the id by which roles are found.
+type Protector = (&'static Protection, Uuid);
 
 impl Shape {
     /// The protection of what an operation of its own is about: that of its rows, or of the people whom they belong to.
     pub(super) fn protection(&self) -> Option<&'static Protection> {
         let shape = self.base();
-        if shape.writes.is_open {
+        if (shape.writes.is_open)(&[]) {
             return None;
         }
         let person = match (shape.personal, &shape.owner) {
@@ -32,19 +35,26 @@ impl Shape {
         shape.writes.protection.or(person)
     }
 
-    /// The protection of its rows, its own or that of the person whom a row belongs to, and the id by which roles are found.
-    fn protected(&self, values: &[Value], owner: Option<&OwnerRow>) -> Option<(&'static Protection, Uuid)> {
-        if self.writes.is_open {
-            return None;
-        }
-        if let Some(protection) = self.writes.protection {
-            return Some((protection, id_of(self, values)?));
-        }
-        match (self.personal, &self.owner, owner) {
-            (Personal::Of(person, field), ..) => Some((person.writes.protection?, field.id(values)?)),
-            (_, Some(of), Some(owner)) => Some((of.shape.writes.protection?, owner.id)),
+    /// What protects a row besides its own protection: that of the person whom it belongs to, of the rows that it names, and of
+    /// its store.
+    fn protectors(&self, context: &Context, values: &[Value], owner: Option<&OwnerRow>) -> Vec<Protector> {
+        let of_person = match (self.personal, &self.owner, owner) {
+            (Personal::Of(person, field), ..) => person.writes.protection.zip(field.id(values)),
+            (_, Some(of), Some(owner)) => of.shape.writes.protection.map(|protection| (protection, owner.id)),
             _ => None,
-        }
+        };
+        let parents = self.parents.iter().filter(|parent| !parent.is_open);
+        let parents =
+            parents.filter_map(|parent| parent.shape.base().writes.protection.zip(parent.field.id(values)));
+        let store = self.writes.store_protection.zip(context.scope.store_id());
+        of_person.into_iter().chain(parents).chain(store).collect()
+    }
+
+    /// The same, and its own protection.
+    fn all_protectors(&self, context: &Context, row: &StoredRow) -> Vec<Protector> {
+        let own = self.writes.protection.zip(id_of(self, &row.values));
+        let others = self.protectors(context, &row.values, row.owner.as_ref());
+        own.into_iter().chain(others).collect()
     }
 }
 
@@ -55,7 +65,8 @@ fn id_of(shape: &Shape, values: &[Value]) -> Option<Uuid> {
     }
 }
 
-/// Refuses a new row that belongs to a person with a role that counts. A new person carries none.
+/// Refuses a new row that belongs to what carries a role that counts. A new person carries none, and nobody signs in yet by a
+/// new setting.
 ///
 /// # Errors
 /// 403 with the role and the id.
@@ -66,10 +77,14 @@ pub fn check_new(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    if shape.writes.protection.is_some() {
+    if (shape.writes.is_open)(values) {
         return Ok(());
     }
-    check_one(context, tx, shape.protected(values, owner))
+    let is_new_setting = |own: &&Protection| own.carried_by == CarriedBy::WhoSignsIn;
+    if let (Some(_), Some(id)) = (shape.writes.protection.filter(is_new_setting), id_of(shape, values)) {
+        context.cleared.borrow_mut().insert(id);
+    }
+    check_one(context, tx, shape.protectors(context, values, owner))
 }
 
 /// Refuses to change what is protected of a row.
@@ -84,36 +99,52 @@ pub fn check_change(
     values: &[Value],
     event: &str,
 ) -> Result<(), Problem> {
-    if !changes_protected(shape, was, values, event) {
-        return Ok(());
-    }
-    check_one(context, tx, shape.protected(&was.values, was.owner.as_ref()))
+    check_one(context, tx, protectors_of_change(context, shape, was, values, event))
 }
 
-/// Refuses to delete a row.
+/// Refuses an act on a row as a whole, such as its deletion.
 ///
 /// # Errors
 /// 403 with the role and the id.
-pub fn check_deletion(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    was: &StoredRow,
-) -> Result<(), Problem> {
-    check_one(context, tx, shape.protected(&was.values, was.owner.as_ref()))
+pub fn check_act(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
+    if (shape.writes.is_open)(&was.values) {
+        return Ok(());
+    }
+    check_one(context, tx, shape.all_protectors(context, was))
 }
 
-/// Whether a change writes what is protected. A change that is announced as another event than an update is an act of its own
-/// on the row, such as a reset password, whichever fields it writes.
-fn changes_protected(shape: &Shape, was: &StoredRow, values: &[Value], event: &str) -> bool {
-    let Some(protection) = shape.writes.protection else { return true };
+/// What protects the facts that a change writes; nothing where it leaves them as they were. A change that is announced as
+/// another event than an update is an act of its own on the row, such as a reset password, whichever fields it writes. A row
+/// that comes to belong to something else is protected by both.
+fn protectors_of_change(
+    context: &Context,
+    shape: &Shape,
+    was: &StoredRow,
+    values: &[Value],
+    event: &str,
+) -> Vec<Protector> {
+    let is_open = shape.writes.is_open;
+    let open = shape.writes.protection.map_or(&[][..], |protection| protection.open);
+    let is_changed = event != "updated" || differs(shape, was, values, open);
+    if !is_changed || (is_open(&was.values) && is_open(values)) {
+        return Vec::new();
+    }
+    let mut found = shape.all_protectors(context, was);
+    for (protection, id) in shape.protectors(context, values, was.owner.as_ref()) {
+        if found.iter().all(|(_, known)| *known != id) {
+            found.push((protection, id));
+        }
+    }
+    found
+}
+
+/// Whether values differ beyond the concurrency token and these fields.
+fn differs(shape: &Shape, was: &StoredRow, values: &[Value], open: &[&Field]) -> bool {
     let token = shape.plan().token;
-    let is_open = |index: usize, field: &Field| {
-        Some(index) == token || protection.open.iter().any(|open| open.is(field))
-    };
-    let fields = shape.fields.iter().zip(&was.values).zip(values).enumerate();
-    event != "updated"
-        || fields.into_iter().any(|(index, ((field, before), now))| before != now && !is_open(index, field))
+    let is_open =
+        |index: usize, field: &Field| Some(index) == token || open.iter().any(|open| open.is(field));
+    let mut fields = shape.fields.iter().zip(&was.values).zip(values).enumerate();
+    fields.any(|(index, ((field, before), now))| before != now && !is_open(index, field))
 }
 
 /// Refuses to change rows of a batch that carry roles which count, each with its place in the body.
@@ -127,8 +158,25 @@ pub fn check_changes<'a>(
     rows: impl Iterator<Item = (String, &'a StoredRow, &'a [Value])>,
 ) -> Result<(), Problem> {
     let shape = shape.base();
-    let written = rows.filter(|(_, was, values)| changes_protected(shape, was, values, "updated"));
-    check_rows(context, tx, shape, written.map(|(base, was, _)| (base, was)))
+    let protectors =
+        rows.map(|(base, was, values)| (base, protectors_of_change(context, shape, was, values, "updated")));
+    check_all(context, tx, protectors)
+}
+
+/// Refuses new rows of a batch that belong to what carries roles which count, each with its place in the body.
+///
+/// # Errors
+/// 403 with each such element.
+pub fn check_many_new<'a>(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    rows: impl Iterator<Item = (String, &'a [Value])>,
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    let guarded = rows.filter(|(_, values)| !(shape.writes.is_open)(values));
+    check_all(context, tx, guarded.map(|(base, values)| (base, shape.protectors(context, values, owner))))
 }
 
 /// Refuses to delete rows of a batch that carry roles which count, each with its place in the body.
@@ -141,32 +189,32 @@ pub fn check_deletions<'a>(
     shape: &Shape,
     rows: impl Iterator<Item = (String, &'a StoredRow)>,
 ) -> Result<(), Problem> {
-    check_rows(context, tx, shape.base(), rows)
+    let shape = shape.base();
+    let guarded = rows.filter(|(_, row)| !(shape.writes.is_open)(&row.values));
+    check_all(context, tx, guarded.map(|(base, row)| (base, shape.all_protectors(context, row))))
 }
 
-fn check_rows<'a>(
+fn check_one(context: &Context, tx: &mut Tx<'_>, protectors: Vec<Protector>) -> Result<(), Problem> {
+    check_all(context, tx, std::iter::once((String::new(), protectors)))
+}
+
+/// Asks once for all rows that the same protection is of.
+fn check_all(
     context: &Context,
     tx: &mut Tx<'_>,
-    shape: &Shape,
-    rows: impl Iterator<Item = (String, &'a StoredRow)>,
+    rows: impl Iterator<Item = (String, Vec<Protector>)>,
 ) -> Result<(), Problem> {
-    let (mut protection, mut targets) = (None, Vec::new());
-    for (base, row) in rows {
-        if let Some((found, id)) = shape.protected(&row.values, row.owner.as_ref()) {
-            protection = Some(found);
-            targets.push(Target { base, id });
+    let mut asked: Vec<(&'static Protection, Vec<Target>)> = Vec::new();
+    for (base, protectors) in rows {
+        for (protection, id) in protectors {
+            let target = Target { base: base.clone(), id };
+            match asked.iter_mut().find(|(known, _)| std::ptr::eq(*known, protection)) {
+                Some((_, targets)) => targets.push(target),
+                None => asked.push((protection, vec![target])),
+            }
         }
     }
-    protection.map_or(Ok(()), |protection| check(context, tx, protection, targets))
-}
-
-fn check_one(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    protected: Option<(&'static Protection, Uuid)>,
-) -> Result<(), Problem> {
-    let Some((protection, id)) = protected else { return Ok(()) };
-    check(context, tx, protection, vec![Target { base: String::new(), id }])
+    asked.into_iter().try_for_each(|(protection, targets)| check(context, tx, protection, targets))
 }
 
 /// Refuses to write rows that carry roles which count. Whoever was looked at before in this transaction is not looked at again.
@@ -179,7 +227,7 @@ pub fn check(
     protection: &Protection,
     mut targets: Vec<Target>,
 ) -> Result<(), Problem> {
-    if context.authority == Authority::Own {
+    if context.authority.is_below_none() {
         return Ok(());
     }
     targets.retain(|target| !context.cleared.borrow().contains(&target.id));
@@ -198,21 +246,38 @@ pub fn check(
     let mut errors = FieldErrors::default();
     for Target { base, id } in targets.into_iter().filter(|target| !target.base.is_empty()) {
         if let Some(role) = role_of(id) {
-            errors.note(|| FieldError::new(base, format!("{id} carries the role {}", role.name())));
+            errors.note(|| FieldError::new(base, protection.carried_by.told(id, role.name())));
         }
     }
-    Err(refusal(&counting, errors))
+    Err(refusal(protection.carried_by, &counting, errors))
 }
 
-fn refusal(counting: &[CarriedRole], errors: FieldErrors) -> Problem {
+impl CarriedBy {
+    /// Why an element of a batch is refused.
+    fn told(self, id: Uuid, role: &str) -> String {
+        match self {
+            Self::Itself => format!("{id} carries the role {role}"),
+            Self::WhoSignsIn => format!("somebody who signs in by {id} has the role {role}"),
+        }
+    }
+
+    /// Why a write is refused, and what is left to do.
+    fn explained(self, id: Uuid, role: &str) -> String {
+        match self {
+            Self::Itself => format!(
+                "{id} carries the role {role}, directly or through a group, and your roles do not cover that. Somebody who holds it can do this."
+            ),
+            Self::WhoSignsIn => format!(
+                "This decides how people sign in by {id}. One of them has the role {role}, and your roles do not cover that. Somebody who holds it can do this, or give those whom you administer a user store of their own."
+            ),
+        }
+    }
+}
+
+fn refusal(carried_by: CarriedBy, counting: &[CarriedRole], errors: FieldErrors) -> Problem {
     let highest = counting.iter().min_by_key(|carried| carried.role);
-    let detail = highest.map_or_else(String::new, |carried| {
-        let role = carried.role.name();
-        format!(
-            "{} carries the role {role}, directly or through a group, and your roles do not cover that. Somebody who holds it can do this.",
-            carried.row
-        )
-    });
+    let detail =
+        highest.map_or_else(String::new, |carried| carried_by.explained(carried.row, carried.role.name()));
     let problem = Problem::new(ProblemKind::Forbidden, detail);
     let problem = match highest {
         Some(carried) => {

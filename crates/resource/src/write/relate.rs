@@ -184,7 +184,7 @@ fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<
         if added.is_empty() && removed.is_empty() {
             continue;
         }
-        let links = |protection: &&'static Protection| protection.links;
+        let links = |protection: &&'static Protection| protection.links.protect(relation);
         if let Some(protection) = shape.base().writes.protection.filter(links)
             && let Value::Id(id) = owner.value(shape.plan().key)
         {

@@ -5,8 +5,8 @@ mod membership;
 use chancery_application::roles_of_groups;
 use chancery_record::{HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, Custom, JsonForm, Method as M, Op, Permit::UserStore, Protection, Reach, Relation,
-    RelationChange, Shape, Unique, delta,
+    Action as A, CarriedBy, Custom, JsonForm, Links, Method as M, Op, Permit::UserStore, Protection, Reach,
+    Relation, RelationChange, Shape, Unique, delta,
 };
 
 use uuid::Uuid;
@@ -36,8 +36,12 @@ record! {
 }
 
 /// What of a group is protected where it gives its members a role. Its name is not.
-static PROTECTION: Protection =
-    Protection { find: roles_of_groups, open: &[Group::NAME.field()], links: true };
+static PROTECTION: Protection = Protection {
+    find: roles_of_groups,
+    carried_by: CarriedBy::Itself,
+    open: &[Group::NAME.field()],
+    links: Links::AllBut(&[]),
+};
 
 /// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)

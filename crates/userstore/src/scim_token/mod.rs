@@ -2,13 +2,14 @@
 
 mod rules;
 
+use chancery_application::at_instances;
 use chancery_record::{
     Bytes, DERIVED, DefaultValue, FIXED, FieldType, HIDDEN, KEY, Kind, ListRule, Mismatch, Name, OPEN, SCOPE,
     SHOWN, ShortText, TextRule, Timestamp, Token, Value, choice_types, id_types, list_of, list_value, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, Tx,
-    Unique, added, advance, check_if_match, key_of, load, standard,
+    Action as A, Answer, Call, CarriedBy, Custom, Links, Method as M, Op, Permit::UserStore, Problem,
+    Protection, Reach, Reply, Shape, Tx, Unique, added, advance, check_if_match, key_of, load, standard,
 };
 use uuid::Uuid;
 
@@ -137,6 +138,10 @@ record! {
     }
 }
 
+/// A directory decides who is in the store, so that a token is protected as the store is.
+static PROTECTION: Protection =
+    Protection { find: at_instances, carried_by: CarriedBy::WhoSignsIn, open: &[], links: Links::Open };
+
 /// The shape of SCIM tokens.
 pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token", Reach::Store)
     .read_from(
@@ -150,6 +155,7 @@ pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token",
         Unique::new("scim_token__id", &[ScimToken::ID.field()]),
         Unique::new("scim_token__digest", &[ScimToken::DIGEST.field()]).reported_at(ScimToken::TOKEN),
     ])
+    .protected_with_store(&PROTECTION)
     .validate_rows(rules::make)
     .bumps_epoch();
 

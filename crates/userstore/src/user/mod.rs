@@ -16,8 +16,9 @@ use chancery_record::{
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Protection, Reach, Relation, RelationChange, Shape, Tx, Unique, delta, read_one, select_by,
+    Action as A, Answer, Call, CarriedBy, Context, Custom, JsonForm, Links, Method as M, Op,
+    Permit::UserStore, Problem, Protection, Reach, Relation, RelationChange, Shape, Tx, Unique, delta,
+    read_one, select_by,
 };
 
 use uuid::Uuid;
@@ -129,6 +130,7 @@ record! {
 /// like are not.
 static PROTECTION: Protection = Protection {
     find: roles_of_users,
+    carried_by: CarriedBy::Itself,
     open: &[
         User::FIRST_NAME.field(),
         User::LAST_NAME.field(),
@@ -143,7 +145,7 @@ static PROTECTION: Protection = Protection {
         User::LOCALE.field(),
         User::SCIM_EXTRA.field(),
     ],
-    links: false,
+    links: Links::Open,
 };
 
 /// The shape of users.

@@ -44,7 +44,7 @@ pub static OPERATIONS: &[Op] = &[
         "/IdpInstance/{idpInstance}/trial",
         SubscriptionAdmin,
         &IDP_INSTANCE,
-        A::Custom(Custom::working(Purpose::Elsewhere, start).replying(Reply::Json(&BEGUN))),
+        A::Custom(Custom::working(Purpose::Elsewhere, start).by_rows().replying(Reply::Json(&BEGUN))),
         "Begins to try a provider out: judges what it says of itself, and answers where to sign in. Nobody is signed in by it.",
     )
     .answering(200, Reply::Json(&BEGUN))
@@ -57,6 +57,7 @@ pub static OPERATIONS: &[Op] = &[
         &IDP_INSTANCE,
         A::Custom(
             Custom::working(Purpose::Elsewhere, complete)
+                .by_rows()
                 .taking(Body::Form(&ANSWER))
                 .replying(Reply::Json(&COMPLETED)),
         ),

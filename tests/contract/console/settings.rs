@@ -74,6 +74,27 @@ on_both_engines! {
         assert_eq!(option(&world, "PasswordMinLength").await["value"], json!("12"));
     }
 
+    /// Whoever could not act on all who sign in there is told so at the setting, and how to go on; what decides nothing is set.
+    async fn one_that_decides_who_signs_in_is_refused_at_its_place(world: World) {
+        let store = instance(&world).await;
+        let boss = person(&world, "boss").await;
+        assign(&world, &boss, "SystemAdmin", json!({})).await;
+        let lower = person(&world, "lower").await;
+        assign(&world, &lower, "SubscriptionAdmin", json!({ "applyToSubscriptionId": store["subscriptionId"] })).await;
+        let mut browser = Browser::new(&world);
+        let path = format!("/console/IdpInstance/{}/settings", id(&store));
+        let page = sign_in(&mut browser, &path, "lower").await;
+        let open = ("UserLockNotificationRecipients", "a@example.com");
+        let refused = save(&world, &mut browser, &path, &page, &[open, ("PasswordMinLength", "12")]).await;
+        let has = |text: &str| refused.html.contains(text);
+        assert!(refused.status == 403 && has("f-PasswordMinLength-wrong") && !has("f-UserLockNotificationRecipients-wrong"), "{}", refused.html);
+        assert!(has("has the role SystemAdmin") && has("a user store of their own"), "{}", refused.html);
+        assert_eq!(option(&world, "PasswordMinLength").await["value"], json!("8"));
+        let saved = save(&world, &mut browser, &path, &page, &[open]).await;
+        assert_eq!(saved.status, 200, "{}", saved.html);
+        assert_eq!(option(&world, "UserLockNotificationRecipients").await["value"], json!("a@example.com"));
+    }
+
     /// A secret goes in, and never out.
     async fn a_mail_server_is_set_by_its_parts(world: World) {
         let mut browser = administrator(&world).await;

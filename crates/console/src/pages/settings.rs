@@ -237,6 +237,7 @@ fn tokens(all: &[Setting]) -> Map<String, Value> {
 struct Wrong {
     name: String,
     detail: String,
+    status: u16,
 }
 
 /// Shows them.
@@ -313,7 +314,7 @@ fn page(
         read_only_note: (if can_change { "" } else { words.page("read_only") }).into(),
         ..FormPage::default()
     };
-    let shown = page.show(visit, if wrong.is_some() { 400 } else { 200 })?;
+    let shown = page.show(visit, wrong.map_or(200, |wrong| wrong.status))?;
     Ok(if preview.is_some() { with_frames(shown) } else { shown })
 }
 
@@ -382,9 +383,12 @@ pub async fn save(
         .collect();
     match visit.perform_together(inputs?).await {
         Ok(outputs) => Ok(saved(visit, &here, &changed, &outputs)),
-        Err((at, problem)) if is_of_form(&problem) => {
+        // one that decides who signs in is told at its place, among those that do not
+        Err((at, problem)) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
             let Some((setting, _)) = changed.get(at) else { return Err(problem) };
-            let wrong = Wrong { name: setting.name.clone(), detail: detail(visit, setting, &problem) };
+            let status = if problem.kind == ProblemKind::Forbidden { 403 } else { 400 };
+            let wrong =
+                Wrong { name: setting.name.clone(), detail: detail(visit, setting, &problem), status };
             page(visit, resource, (key, &row), &all, Some(&wrong))
         }
         Err((_, problem)) => Err(problem),

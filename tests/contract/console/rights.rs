@@ -63,8 +63,18 @@ fn kind(address: &str) -> String {
     format!("{}?{}", parts.join("/"), names.join("&"))
 }
 
+/// Acts on what people sign in by: they depend on the roles of these people.
+const OF_SIGN_IN: [&str; 3] = ["/CreateIdpInstanceScimToken", "/ResumeIdpInstanceScim", "/delete"];
+
+/// Whether an address acts on an instance or a second factor by which people sign in.
+fn decides_who_signs_in(address: &str) -> bool {
+    let is_setting = ["/IdpInstance/", "/MfaInstance/"].iter().any(|name| address.contains(name));
+    is_setting && OF_SIGN_IN.iter().any(|act| address.ends_with(act))
+}
+
 /// Follows links from the overview, to one page of each kind. Every link that is shown leads to a page. Pages of users with a
-/// role are left out: what may be done to them depends on the role, and `escalation.rs` has that.
+/// role, and acts on what people with one sign in by, are left out: what may be done to them depends on the role, and
+/// `escalation.rs` has that.
 async fn walk(browser: &mut Browser, (role, with_role): (&str, &[String]), wrong: &mut Vec<String>) -> Walk {
     let mut walked = Walk::new();
     let mut waiting = vec!["/console".to_owned()];
@@ -82,7 +92,8 @@ async fn walk(browser: &mut Browser, (role, with_role): (&str, &[String]), wrong
         }
         let mut found = offer(&page);
         let is_ordinary = |href: &String| !with_role.iter().any(|id| href.contains(&format!("/User/{id}")));
-        found.links.retain(is_ordinary);
+        found.links.retain(|href| is_ordinary(href) && !decides_who_signs_in(href));
+        found.forms.retain(|(action, _)| !decides_who_signs_in(action));
         waiting.extend(found.links.iter().filter(|href| known.insert(kind(href))).cloned());
         walked.insert(address, found);
     }

@@ -55,7 +55,7 @@ fn encode(text: &str) -> String {
 }
 
 /// A user of the default store with a password; the platform user.
-async fn person(world: &World, login_name: &str) -> Value {
+pub async fn person(world: &World, login_name: &str) -> Value {
     // the tests are not about the offer of a passkey
     world.set_option("PasskeyEnrolment", "Off").await;
     let address = format!("{login_name}@example.com");
@@ -70,14 +70,14 @@ async fn person(world: &World, login_name: &str) -> Value {
 }
 
 /// Gives a person a role.
-async fn assign(world: &World, person: &Value, role: &str, target: Value) -> Value {
+pub async fn assign(world: &World, person: &Value, role: &str, target: Value) -> Value {
     let mut body = json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": role });
     body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
     world.make("RoleAssignment", body).await
 }
 
 /// Signs in on the way to this page; the page.
-async fn sign_in(browser: &mut Browser, path: &str, login_name: &str) -> Page {
+pub async fn sign_in(browser: &mut Browser, path: &str, login_name: &str) -> Page {
     let page = browser.open(path).await;
     assert!(page.html.contains("name=\"password\""), "a sign-in comes first: {}", page.html);
     let next = browser.type_password(&page, login_name, PASSWORD).await;

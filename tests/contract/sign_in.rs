@@ -4,6 +4,7 @@ mod administration;
 pub mod administrator;
 mod appearance;
 mod attacks;
+mod below_a_path;
 pub mod browser;
 mod code;
 mod confirmation;

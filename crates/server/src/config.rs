@@ -10,7 +10,7 @@ use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_time
 use chancery_resource::Proofs;
 use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
-use chancery_web::{ACR, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
+use chancery_web::{ACR, BasePath, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
 use crate::arguments::{Arguments, Options, read_file};
 
@@ -334,7 +334,9 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
     if rest.is_none_or(|rest| rest.is_empty() || rest.contains(is_stray)) {
         return Err(ConfigError(format!("public_url is a URL such as https://id.example.com, not {text:?}")));
     }
-    Ok(text.trim_end_matches('/').to_owned())
+    let url = text.trim_end_matches('/');
+    BasePath::judge(url).map_err(|wrong| ConfigError(format!("public_url is {text:?}, and {wrong}")))?;
+    Ok(url.to_owned())
 }
 
 /// The URL of authenticator metadata. Without TLS the metadata would be as safe, since it is signed, but

@@ -75,10 +75,9 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
 pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
     let folder = database.folder().display().to_string();
+    let listen =
+        if more.iter().any(|word| word == "--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
     let words = [
-        "chancery",
-        "--listen",
-        "127.0.0.1:0",
         "--data-dir",
         &folder,
         "--database",
@@ -91,7 +90,8 @@ pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
         "--failed-sign-ins",
         "off",
     ];
-    let arguments = <Arguments as clap::Parser>::parse_from(words.into_iter().map(str::to_owned).chain(more));
+    let words = ["chancery"].iter().chain(listen).chain(&words).map(|word| (*word).to_owned());
+    let arguments = <Arguments as clap::Parser>::parse_from(words.chain(more));
     let mut config = Config::read(&arguments).expect("the configuration is good");
     config.hashing = Parameters::for_tests();
     config

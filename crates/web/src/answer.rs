@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header, request::Parts
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::{compress::EncodedBody, trace::TraceId};
+use crate::{base::BasePath, compress::EncodedBody, trace::TraceId};
 
 /// The largest piece of an answer that is passed to the connection at once, in bytes.
 const PIECE: usize = 64 << 10;
@@ -133,7 +133,8 @@ pub fn protect(response: &mut Response<AnswerBody>) {
 
 /// The body of a problem (RFC 9457), with the trace id that the log lines of the request carry.
 pub fn problem_body(problem: &Problem, parts: &Parts) -> Vec<u8> {
-    problem.body(parts.uri.path(), &TraceId::of(parts).to_string())
+    let base = parts.extensions.get::<BasePath>().map_or("", BasePath::as_str);
+    problem.body(&format!("{base}{}", parts.uri.path()), &TraceId::of(parts).to_string())
 }
 
 /// A problem as an answer.

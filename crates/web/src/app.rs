@@ -20,6 +20,7 @@ use tracing::{Instrument as _, Span};
 use crate::{
     activity::Timeouts,
     answer::{self, AnswerBody, respond},
+    base::BasePath,
     body::{Bodies, RequestBody},
     compress::CompressedText,
     connections::{ConnectionLimits, Connections},
@@ -35,6 +36,7 @@ use crate::{
     pool::Pool,
     proof_limiter::ProofLimiter,
     route::{Entry, Routes, Target, choose},
+    system::open_to_scripts,
     trace::{self, AccessLog},
 };
 
@@ -140,6 +142,8 @@ pub struct App {
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
     pub(crate) bodies: Bodies,
+    /// The path of the public URL.
+    pub(crate) base: BasePath,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
     /// How the background jobs stand.
@@ -175,10 +179,11 @@ impl Document {
         Self { name, service, text: OnceLock::new() }
     }
 
-    /// The document's published text.
-    pub fn text(&self) -> &CompressedText {
+    /// The document's published text, of a server below this path.
+    pub fn text(&self, base: &BasePath) -> &CompressedText {
         self.text.get_or_init(|| {
-            CompressedText::new("application/json", openapi::document(self.service).to_string().into())
+            let document = openapi::document(self.service, base.as_str());
+            CompressedText::new("application/json", document.to_string().into())
         })
     }
 }
@@ -207,6 +212,7 @@ impl App {
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
             metrics: Metrics::new(services, figures, &connections),
+            base: BasePath::of(&token_service.public_url),
             connections,
             jobs: Jobs::default(),
             warnings: Warnings::default(),
@@ -244,7 +250,11 @@ impl App {
 
     /// Answers a request; never fails.
     pub async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<AnswerBody> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if !self.base.as_str().is_empty() {
+            self.base.take_off(&mut parts.uri);
+            parts.extensions.insert(self.base.clone());
+        }
         let span = trace::of_request(&parts);
         self.answer(parts, RequestBody::from(body)).instrument(span).await
     }
@@ -271,6 +281,7 @@ impl App {
         if self.access_log.has(status) {
             // the path is left out: it can identify a person
             tracing::info!(method = %parts.method, status, seconds, "answered");
+        self.base.put_into_headers(response.headers_mut());
         } else {
             tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
         }
@@ -316,15 +327,33 @@ impl App {
         (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
-        let found = self.routes.find(parts.uri.path());
-        let (target, parameters) = match found {
+        let path = parts.uri.path();
+        let (target, parameters) = match self.routes.find(path) {
             Ok(found) => found,
-            Err(problem) => return external::of_path(self, parts).ok_or(problem),
+            Err(problem) => {
+                let is_of_protocol = ["/connect/", "/.well-known/"].iter().any(|part| path.contains(part));
+                return match external::of_path(self, parts) {
+                    None if is_of_protocol => Ok(self.told_to_scripts(problem, parts)),
+                    found => found.ok_or(problem),
+                };
+            }
         };
         match target {
             Target::System(route, whose) => {
                 Span::current().record("operation", route.path());
-                route.answer(self, (*whose, &parameters?), parts, body, now).await
+                let answered = match parameters {
+                    Ok(parameters) => route.answer(self, (*whose, &parameters), parts, body, now).await,
+                    Err(problem) => Err(problem),
+                };
+                if route.is_open_to_scripts() {
+                    let told = answered.or_else(|problem| Ok(self.told_to_scripts(problem, parts)));
+                    return told.map(open_to_scripts);
+                }
+                let mut response = answered?;
+                if route.shows_pages() {
+                    self.base.put_into_page(&mut response);
+                }
+                Ok(response)
             }
             Target::Operations(entries) => {
                 *beside = entries.first().copied();
@@ -339,6 +368,12 @@ impl App {
     /// Limits how often operations without a token are called from one address.
     pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
         self.limiter.admit_address(address_of(parts), now)
+    /// A refusal that scripts of any site may read.
+    fn told_to_scripts(&self, problem: Problem, parts: &Parts) -> Response<AnswerBody> {
+        self.log_problem(&problem, parts);
+        open_to_scripts(answer::problem(problem, parts))
+    }
+
     }
 
     /// The metrics.

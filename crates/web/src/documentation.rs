@@ -47,7 +47,7 @@ pub fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerB
         let known: Vec<&str> = app.documents.iter().map(|document| document.name.as_str()).collect();
         Problem::not_found("document").with_detail(format!("There are the documents {}.", known.join(", ")))
     })?;
-    Ok(document.text().answer(&parts.headers))
+    Ok(document.text(&app.base).answer(&parts.headers))
 }
 
 /// What a kind of problem is.

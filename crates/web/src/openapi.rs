@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::event_types;
 
-/// Generates the document.
-pub fn document(service: &Service) -> Value {
+/// Generates the document, of a server below this path.
+pub fn document(service: &Service, base: &str) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut schemas = schema::shared();
     let mut tags: Vec<(&str, &str)> = Vec::new();
@@ -41,7 +41,7 @@ pub fn document(service: &Service) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             "contact": { "name": "The operators of this server" },
         },
-        "servers": [{ "url": "/", "description": "This server" }],
+        "servers": [{ "url": if base.is_empty() { "/" } else { base }, "description": "This server" }],
         "security": [{ "clientCredentials": [] }],
         "tags": tags,
         "paths": paths,
@@ -51,7 +51,7 @@ pub fn document(service: &Service) -> Value {
             "securitySchemes": { "clientCredentials": {
                 "type": "oauth2",
                 "description": "An access token of a client app that holds the role for the operation.",
-                "flows": { "clientCredentials": { "tokenUrl": "/connect/token", "scopes": {} } },
+                "flows": { "clientCredentials": { "tokenUrl": format!("{base}/connect/token"), "scopes": {} } },
             } },
         },
     });

@@ -175,7 +175,7 @@ pub fn languages(parts: &Parts) -> Vec<String> {
 }
 
 /// A redirect that is followed by GET.
-fn see_other(address: &str) -> Response<AnswerBody> {
+pub fn see_other(address: &str) -> Response<AnswerBody> {
     let mut response = respond(303, "text/plain", "");
     if let Ok(address) = HeaderValue::try_from(address) {
         response.headers_mut().insert(header::LOCATION, address);

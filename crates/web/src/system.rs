@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     answer::{self, AnswerBody, respond},
-    app::App,
+    app::{App, Pages},
     body::RequestBody,
     discovery::discovery,
     documentation, external,
@@ -26,6 +26,8 @@ use crate::{
 /// An endpoint of the server itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemRoute {
+    /// The address of the server itself.
+    Root,
     /// Liveness.
     Live,
     /// Readiness.
@@ -93,7 +95,8 @@ pub enum IssuerKind {
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
+        Self::Root,
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -126,6 +129,7 @@ impl SystemRoute {
     /// The endpoint's path.
     pub const fn path(self) -> &'static str {
         match self {
+            Self::Root => "/",
             Self::Live => "/health/live",
             Self::Ready => "/health/ready",
             Self::Metrics => "/metrics",
@@ -211,11 +215,8 @@ impl SystemRoute {
             return Err(not_allowed(named));
         }
         if matches!(self, Self::Console | Self::ConsolePage) {
-            let is_here =
-                parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
-            let pages = app.console.filter(|_| app.sign_in.is_on && is_here);
             let none = || Problem::not_found("console at this server");
-            return pages.ok_or_else(none)?(app, parts, body, now).await;
+            return console(app, parts).ok_or_else(none)?(app, parts, body, now).await;
         }
         let is_of_people = self.is_of_browsers()
             || matches!(self, Self::UserInfo | Self::DeviceAuthorization | Self::External);
@@ -230,7 +231,10 @@ impl SystemRoute {
                 found.ok_or_else(|| Problem::not_found("tenant that serves"))?
             }
         };
-        let mut answer = match self {
+        let answer = match self {
+            Self::Root => {
+                pages::see_other(console(app, parts).map_or(Self::Documentation, |_| Self::Console).path())
+            }
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app, parts),
             Self::Metrics => {
@@ -272,14 +276,11 @@ impl SystemRoute {
             Self::ProblemPage => documentation::problem_page(parameter)?,
             Self::EventSchema => documentation::event_schema(app, parameter)?,
         };
-        if self.is_open_to_scripts() {
-            open_to_scripts(&mut answer);
-        }
         Ok(if self.is_published() { revalidated(answer) } else { answer })
     }
 
     /// Whether scripts of any site may read the answer: it follows from no cookie.
-    const fn is_open_to_scripts(self) -> bool {
+    pub(crate) const fn is_open_to_scripts(self) -> bool {
         matches!(
             self,
             Self::Discovery
@@ -297,7 +298,8 @@ impl SystemRoute {
     const fn is_published(self) -> bool {
         !matches!(
             self,
-            Self::Live
+            Self::Root
+                | Self::Live
                 | Self::Ready
                 | Self::Metrics
                 | Self::Discovery
@@ -323,6 +325,11 @@ impl SystemRoute {
         )
     }
 
+    /// Whether it answers with pages that lead on.
+    pub(crate) const fn shows_pages(self) -> bool {
+        self.is_of_browsers() || matches!(self, Self::Console | Self::ConsolePage)
+    }
+
     /// Whether browsers ask for it, for people.
     const fn is_of_browsers(self) -> bool {
         matches!(
@@ -330,6 +337,12 @@ impl SystemRoute {
             Self::Authorize | Self::EndSession | Self::Device | Self::PasswordReset | Self::SignInPage
         )
     }
+}
+
+/// What answers below `/console`, where the address that the request came to has it.
+fn console(app: &App, parts: &Parts) -> Option<Pages> {
+    let is_here = parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
+    app.console.filter(|_| app.sign_in.is_on && is_here)
 }
 
 /// Whether requests can be sent here.
@@ -347,17 +360,17 @@ fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
 }
 
 /// Lets scripts of any site read an answer, without the browser's cookies.
-fn open_to_scripts(response: &mut Response<AnswerBody>) {
+pub(crate) fn open_to_scripts(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = HeaderValue::from_static("DPoP-Nonce, WWW-Authenticate");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    response
 }
 
 /// The answer to what a browser asks before it sends a request of a script (the Fetch standard, section 3.2).
 fn preflight() -> Response<AnswerBody> {
     let mut response = respond(204, "text/plain", "");
-    open_to_scripts(&mut response);
     let headers = response.headers_mut();
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_testkit::{Answer, Client, World};
+use chancery_web::BasePath;
 use http::Method;
 
 use super::encode;
@@ -12,6 +13,10 @@ use super::encode;
 pub struct Browser {
     client: Client,
     base: String,
+    /// The path of the public URL.
+    path: String,
+    /// Whether a proxy in front takes that path off.
+    pub is_taken_off: bool,
     pub cookies: BTreeMap<String, String>,
 }
 
@@ -66,7 +71,14 @@ impl Browser {
 
     /// A browser that sends to where this caller does, of a server with this public URL.
     pub fn of(client: &Client, base: &str) -> Self {
-        Self { client: client.clone(), base: base.to_owned(), cookies: BTreeMap::new() }
+        let path = BasePath::of(base).as_str().to_owned();
+        Self {
+            client: client.clone(),
+            base: base.to_owned(),
+            path,
+            is_taken_off: false,
+            cookies: BTreeMap::new(),
+        }
     }
 
     /// Sends a request; `None` when the server goes before it has answered.
@@ -86,11 +98,16 @@ impl Browser {
         }
         headers.extend(more);
         let sent = form.unwrap_or_default().into_bytes();
-        let answer = self.client.try_send(method, address, &headers, sent).await?;
+        let below = || address.strip_prefix(&self.base).or(address.strip_prefix(&self.path));
+        let asked = if self.is_taken_off { below().unwrap_or(address) } else { address };
+        let answer = self.client.try_send(method, asked, &headers, sent).await?;
+        let path = if self.path.is_empty() { "/" } else { self.path.as_str() };
         for line in answer.headers.get_all("set-cookie") {
             let (pair, rest) = line.to_str().unwrap().split_once(';').unwrap();
             assert!(
-                rest.contains("HttpOnly") && rest.contains("SameSite=Lax") && rest.contains("Path=/"),
+                rest.contains("HttpOnly")
+                    && rest.contains("SameSite=Lax")
+                    && rest.contains(&format!("Path={path};")),
                 "{rest}"
             );
             let (name, value) = pair.split_once('=').unwrap();

@@ -71,6 +71,12 @@ fn mistakes_name_the_option() {
         ("mds_url = 'mds.example'", "mds_url"),
         ("private_destinations = '10.0.0.0/40'", "private_destinations"),
         ("mds_root = 'root.pem'", "mds_name"),
+        ("public_url = 'https://id.example.com/console'", "public_url"),
+        ("public_url = 'https://id.example.com/a b'", "public_url"),
+        ("public_url = 'https://id.example.com/a/../b'", "public_url"),
+        ("log = 'inof'", "log is one of"),
+        ("log = ''", "log is one of"),
+        ("log = 'info,a=b=c'", "log"),
     ] {
         let error = read(toml).unwrap_err();
         assert!(error.contains(word), "{toml}: {error}");

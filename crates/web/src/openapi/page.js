@@ -56,7 +56,7 @@ function list() {
   }));
 }
 async function load() {
-  const at = "/openapi/" + $("service").value + ".json";
+  const at = "./openapi/" + $("service").value + ".json";
   $("raw").href = at;
   doc = await (await fetch(at)).json();
   list();

@@ -1,9 +1,10 @@
-//! The cookies of the OpenID provider. On https their names begin with `__Host-`, so that no other host can set them.
+//! The cookies of the OpenID provider. On https their names begin with `__Host-`, so that no other host can set them. Below a path
+//! they begin with `__Secure-`, which may have one: what else is at the host does not get them.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use crate::answer::AnswerBody;
+use crate::{answer::AnswerBody, base::BasePath};
 
 /// The most flows of one browser: the oldest cookies go first.
 const FLOWS: usize = 3;
@@ -20,6 +21,7 @@ pub fn value(bytes: &[u8]) -> String {
 /// The cookies that a browser shows, and those to be set.
 pub struct Cookies {
     prefix: &'static str,
+    base: BasePath,
     shown: Vec<(String, String)>,
     set: Vec<String>,
 }
@@ -27,12 +29,17 @@ pub struct Cookies {
 impl Cookies {
     /// Reads the cookies of a request.
     pub fn read(headers: &HeaderMap, public_url: &str) -> Self {
-        let prefix = if public_url.starts_with("https://") { "__Host-" } else { "" };
+        let base = BasePath::of(public_url);
+        let prefix = match (public_url.starts_with("https://"), base.as_str()) {
+            (false, _) => "",
+            (true, "") => "__Host-",
+            (true, _) => "__Secure-",
+        };
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let shown = pairs.filter(|(_, value)| value.len() <= LONGEST);
         let shown = shown.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { prefix, shown, set: Vec::new() }
+        Self { prefix, base, shown, set: Vec::new() }
     }
 
     /// The value of a cookie that is there once: two of one name were not both set here.
@@ -68,8 +75,9 @@ impl Cookies {
         let secure = if self.prefix.is_empty() { "" } else { "; Secure" };
         let max_age = max_age.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
         let prefix = self.prefix;
+        let path = if self.base.as_str().is_empty() { "/" } else { self.base.as_str() };
         self.set.push(format!(
-            "{prefix}chancery-{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{max_age}"
+            "{prefix}chancery-{name}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}{max_age}"
         ));
     }
 
@@ -152,6 +160,16 @@ mod tests {
         let line = "a=b; chancery-session=planted; __Host-chancery-session=own";
         assert_eq!(read(line, "https://id.example").session().as_deref(), Some("own"));
         assert_eq!(read(line, "http://127.0.0.1").session().as_deref(), Some("planted"));
+    }
+
+    #[test]
+    fn below_a_path_cookies_are_for_that_path() {
+        let line = "__Host-chancery-session=a; __Secure-chancery-session=own";
+        let mut cookies = read(line, "https://example.com/id");
+        assert_eq!(cookies.session().as_deref(), Some("own"));
+        cookies.set_session("new", None);
+        let set = "__Secure-chancery-session=new; Path=/id; HttpOnly; SameSite=Lax; Secure";
+        assert_eq!(cookies.set, [set]);
     }
 
     #[test]

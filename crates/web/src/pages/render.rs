@@ -73,7 +73,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     let frames: Vec<&str> = frames.iter().map(|address| origin_of(address)).collect();
     let frame_src =
         if frames.is_empty() { String::new() } else { format!("frame-src {}; ", frames.join(" ")) };
-    let script = script_address(&browser.app.token_service.public_url);
+    let script = format!("{}/signin/{PASSKEY_SCRIPT}", browser.app.token_service.public_url);
     let policy = format!(
         "default-src 'none'; style-src 'self' 'nonce-{nonce}'; script-src {script}; img-src 'self' data:{images}; \
          font-src 'self'; {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
@@ -140,11 +140,6 @@ fn images(context: &Value) -> String {
         !host.is_empty() && host.bytes().all(fits)
     };
     origins.filter(is_host).flat_map(|origin| [" ", origin]).collect()
-}
-
-/// The one script that pages run, as a policy names it.
-fn script_address(public_url: &str) -> String {
-    format!("{}/signin/{PASSKEY_SCRIPT}", origin_of(public_url))
 }
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.

@@ -1,0 +1,325 @@
+//! The path of the public URL. Inside, paths are those of the routes: it is taken off where a request comes in, and put before
+//! what an answer leads to where that goes out. So no page, redirect or header is written with it, and none can forget it.
+
+use std::{collections::HashSet, sync::LazyLock};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, Uri, header,
+    uri::{PathAndQuery, Scheme},
+};
+
+use crate::{answer::AnswerBody, system::SystemRoute};
+
+/// Where well-known documents are, of issuers with a path, too (RFC 8414, section 3.1).
+const WELL_KNOWN: &str = "/.well-known/";
+
+/// The headers that lead somewhere, each with what stands before the address.
+static HEADERS: [(HeaderName, &str); 5] = [
+    (header::LOCATION, ""),
+    (header::CONTENT_LOCATION, ""),
+    (header::LINK, "<"),
+    (header::REFRESH, "0; url="),
+    (HeaderName::from_static("speculation-rules"), "\""),
+];
+
+/// The attributes that lead somewhere, those of the console's script included.
+const ATTRIBUTES: [&str; 12] = [
+    "action",
+    "data",
+    "data-keys",
+    "data-later",
+    "data-proof",
+    "data-search",
+    "data-source",
+    "formaction",
+    "href",
+    "poster",
+    "src",
+    "xlink:href",
+];
+
+/// The first segments of this server's own paths.
+static OWN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let endpoints = SystemRoute::ALL.into_iter().map(SystemRoute::path).filter_map(first_segment);
+    endpoints.chain(["api", "t"]).filter(|segment| !segment.is_empty()).collect()
+});
+
+fn first_segment(path: &str) -> Option<&str> {
+    path.strip_prefix('/')?.split(['/', '?', '#']).next()
+}
+
+/// Whether an address is a path of this server.
+fn is_own(address: &str) -> bool {
+    first_segment(address).is_some_and(|segment| OWN.contains(segment))
+}
+
+/// The path of the public URL: empty, or such as `/id`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BasePath(String);
+
+impl BasePath {
+    /// The path of a public URL.
+    pub fn of(public_url: &str) -> Self {
+        let rest = public_url.split_once("://").map_or("", |(_, rest)| rest);
+        let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
+        Self(path.trim_end_matches('/').to_owned())
+    }
+
+    /// Judges the path of a public URL: it is taken off again, so it must not be taken for one of the server's own.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn judge(public_url: &str) -> Result<(), String> {
+        let Self(path) = Self::of(public_url);
+        let is_plain = |segment: &str| {
+            let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+            !matches!(segment, "" | "." | "..") && segment.bytes().all(is_kept)
+        };
+        if !path.split('/').skip(1).all(is_plain) {
+            return Err("its path has segments of letters, digits, -, ., _ and ~".to_owned());
+        }
+        match first_segment(&path).filter(|segment| OWN.contains(*segment)) {
+            Some(own) => Err(format!("its path must not begin with /{own}, where the server has pages")),
+            None => Ok(()),
+        }
+    }
+
+    /// The path: empty, or such as `/id`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Takes the path off a request's address, unless a proxy in front did or there is none.
+    pub fn take_off(&self, uri: &mut Uri) {
+        let Some(inner) = self.inner(uri.path()) else { return };
+        let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+        let Ok(inner) = PathAndQuery::try_from(format!("{inner}{query}")) else { return };
+        let mut parts = std::mem::take(uri).into_parts();
+        // an address with an authority needs a scheme
+        parts.scheme = parts.authority.is_some().then(|| parts.scheme.unwrap_or(Scheme::HTTP));
+        parts.path_and_query = Some(inner);
+        *uri = Uri::from_parts(parts).unwrap_or_default();
+    }
+
+    /// The path of a route; `None` where the base is not in it.
+    fn inner(&self, path: &str) -> Option<String> {
+        let rest = |path: &str| {
+            let rest = path.strip_prefix(&self.0)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
+        };
+        if let Some(rest) = rest(path) {
+            return Some(if rest.is_empty() { "/".to_owned() } else { rest });
+        }
+        let name = path.strip_prefix(WELL_KNOWN)?.split('/').next()?;
+        let document = path.get(..WELL_KNOWN.len() + name.len())?;
+        Some(format!("{document}{}", rest(path.get(document.len()..)?)?))
+    }
+
+    /// Puts the path before the addresses of an answer's headers.
+    pub fn put_into_headers(&self, headers: &mut HeaderMap) {
+        if self.0.is_empty() {
+            return;
+        }
+        for (name, value) in headers.iter_mut() {
+            let Some((_, before)) = HEADERS.iter().find(|(known, _)| known == name) else { continue };
+            let address = value.to_str().ok().and_then(|text| text.strip_prefix(before));
+            let Some(address) = address.filter(|address| is_own(address)) else { continue };
+            if let Ok(put) = HeaderValue::try_from(format!("{before}{}{address}", self.0)) {
+                *value = put;
+            }
+        }
+    }
+
+    /// Puts the path before the addresses of a page.
+    pub fn put_into_page(&self, response: &mut Response<AnswerBody>) {
+        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let is_page = kind.is_some_and(|kind| kind.starts_with("text/html"));
+        if self.0.is_empty() || !is_page {
+            return;
+        }
+        if let AnswerBody::Whole(Some(bytes)) = response.body_mut()
+            && let Ok(html) = str::from_utf8(bytes)
+        {
+            *bytes = self.put_into_html(html).into();
+        }
+    }
+
+    fn put_into_html(&self, html: &str) -> String {
+        let mut out = String::with_capacity(html.len() + html.len() / 8);
+        let mut rest = html;
+        while let Some(at) = rest.find('<') {
+            let (text, tag) = rest.split_at(at);
+            out.push_str(text);
+            rest = self.put_into_tag(tag, &mut out);
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// Copies a tag; returns what is behind it.
+    fn put_into_tag<'a>(&self, tag: &'a str, out: &mut String) -> &'a str {
+        let (opening, mut rest) = cut(tag, |letter| is_space(letter) || matches!(letter, '>' | '/'));
+        out.push_str(opening);
+        if opening == "<" {
+            // the end of an element
+            return rest;
+        }
+        loop {
+            rest = copied(out, rest, |letter| !is_space(letter) && letter != '/');
+            if rest.is_empty() || rest.starts_with('>') {
+                return rest;
+            }
+            let (name, after) = cut(rest, |letter| is_space(letter) || matches!(letter, '=' | '>' | '/'));
+            out.push_str(name);
+            rest = copied(out, after, |letter| !is_space(letter));
+            let Some(value) = rest.strip_prefix('=') else { continue };
+            out.push('=');
+            let value = copied(out, value, |letter| !is_space(letter));
+            let quote = value.chars().next().filter(|letter| matches!(letter, '"' | '\''));
+            let value = quote.map_or(value, |quote| {
+                out.push(quote);
+                value.strip_prefix(quote).unwrap_or(value)
+            });
+            let (value, after) =
+                cut(value, |letter| quote.map_or(is_space(letter) || letter == '>', |quote| letter == quote));
+            let leads = ATTRIBUTES.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if leads && is_own(&value.replace("&#x2f;", "/")) {
+                out.push_str(&self.0);
+            }
+            out.push_str(value);
+            rest = quote.map_or(after, |quote| {
+                let closed = after.strip_prefix(quote);
+                out.extend(closed.map(|_| quote));
+                closed.unwrap_or(after)
+            });
+        }
+    }
+}
+
+const fn is_space(letter: char) -> bool {
+    letter.is_ascii_whitespace()
+}
+
+/// What is before the first letter that stops, and the rest.
+fn cut(text: &str, stops: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(stops).unwrap_or(text.len()))
+}
+
+/// Copies what is before the first letter that stops; returns the rest.
+fn copied<'a>(out: &mut String, text: &'a str, stops: impl Fn(char) -> bool) -> &'a str {
+    let (before, rest) = cut(text, stops);
+    out.push_str(before);
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, Uri, header};
+
+    use super::BasePath;
+
+    #[test]
+    fn a_base_is_the_path_of_the_public_url() {
+        for (url, path) in [
+            ("https://id.example", ""),
+            ("https://id.example/", ""),
+            ("http://localhost:8080/id", "/id"),
+            ("https://example.com/a/b/", "/a/b"),
+        ] {
+            assert_eq!(BasePath::of(url).as_str(), path);
+            assert_eq!(BasePath::judge(url), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_path_that_the_server_has_itself_is_refused() {
+        for wrong in [
+            "/console",
+            "/t/a",
+            "/api",
+            "/.well-known/a",
+            "/signin",
+            "/a//b",
+            "/a/../b",
+            "/ä",
+            "/%61",
+            "/a;b",
+        ] {
+            assert!(BasePath::judge(&format!("https://id.example{wrong}")).is_err(), "{wrong}");
+        }
+    }
+
+    /// Behind a proxy that takes the path off and behind one that does not; well-known documents in both forms.
+    #[test]
+    fn the_path_is_taken_off() {
+        let base = BasePath::of("https://example.com/id");
+        for (asked, inner) in [
+            ("/id/console?a=/id/b", "/console?a=/id/b"),
+            ("/console?a=b", "/console?a=b"),
+            ("/id", "/"),
+            ("/id?a", "/?a"),
+            ("/id/", "/"),
+            ("/idea", "/idea"),
+            ("https://example.com/id/console", "https://example.com/console"),
+            ("/id/.well-known/openid-configuration", "/.well-known/openid-configuration"),
+            ("/.well-known/oauth-authorization-server/id", "/.well-known/oauth-authorization-server"),
+            ("/.well-known/oauth-authorization-server/id/t/7", "/.well-known/oauth-authorization-server/t/7"),
+            ("/.well-known/oauth-authorization-server/t/7", "/.well-known/oauth-authorization-server/t/7"),
+            ("/.well-known/idea", "/.well-known/idea"),
+        ] {
+            let mut uri: Uri = asked.parse().unwrap();
+            base.take_off(&mut uri);
+            assert_eq!(uri.to_string(), inner, "{asked}");
+        }
+        let mut uri = Uri::from_static("*");
+        base.take_off(&mut uri);
+        assert_eq!(uri.to_string(), "*");
+    }
+
+    #[test]
+    fn headers_lead_below_the_path() {
+        let base = BasePath::of("https://example.com/id");
+        for (name, value, put) in [
+            (header::LOCATION, "/console?a=b", "/id/console?a=b"),
+            (header::LOCATION, "https://app.example/console", "https://app.example/console"),
+            (header::LOCATION, "//console", "//console"),
+            (header::LINK, "</api/a>; rel=\"next\"", "</id/api/a>; rel=\"next\""),
+            (header::LINK, "<https://a.example/api>; rel=\"next\"", "<https://a.example/api>; rel=\"next\""),
+            (header::REFRESH, "0; url=/signin/continue?go=1", "0; url=/id/signin/continue?go=1"),
+        ] {
+            let mut headers = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(value))]);
+            base.put_into_headers(&mut headers);
+            assert_eq!(headers.get(name).unwrap(), put);
+        }
+    }
+
+    #[test]
+    fn pages_lead_below_the_path() {
+        let base = BasePath::of("https://example.com/id");
+        for (html, put) in [
+            ("<a href=\"/console\">/console</a>", "<a href=\"/id/console\">/console</a>"),
+            ("<a href=\"&#x2f;console&#x2f;me\">", "<a href=\"/id&#x2f;console&#x2f;me\">"),
+            (
+                "<form\n method=post ACTION='/t/7/signin/a?b=c'>",
+                "<form\n method=post ACTION='/id/t/7/signin/a?b=c'>",
+            ),
+            ("<img alt src=/content/a.png>", "<img alt src=/id/content/a.png>"),
+            ("<use href=\"/console/asset/i.svg#a\"/>", "<use href=\"/id/console/asset/i.svg#a\"/>"),
+            ("<section data-later=\"/console/find\">", "<section data-later=\"/id/console/find\">"),
+            (
+                "<input value=\"/console\" name=\"href=/console\">",
+                "<input value=\"/console\" name=\"href=/console\">",
+            ),
+            ("<a href=\"/id/console\"><a href=\"/other\">", "<a href=\"/id/console\"><a href=\"/other\">"),
+            (
+                "<a href=\"//console\"><a href=\"https://x/console\">",
+                "<a href=\"//console\"><a href=\"https://x/console\">",
+            ),
+            ("a < b <a href=\"/console", "a < b <a href=\"/id/console"),
+            ("<img alt=\"\" src=\"/content/a\">", "<img alt=\"\" src=\"/id/content/a\">"),
+            ("<br/><a =\"/console\" href>", "<br/><a =\"/console\" href>"),
+        ] {
+            assert_eq!(base.put_into_html(html), put);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A public URL with a path: everything leads below it, behind a proxy that takes the path off and behind one that does not.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::Path,
+};
+
+use chancery_testkit::{Answer, Client, World, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{BASE, Browser, Home, PASSWORD, browser::Page, claims, parameter, tenant_option};
+use crate::{
+    console::{assign, person, sign_in},
+    id,
+};
+
+/// The most pages that are walked.
+const PAGES: usize = 150;
+
+/// Further words of a server that is below a path.
+fn below_a_path(_: &Path) -> Vec<String> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = format!("http://localhost:{}/id", address.port());
+    ["--listen", &address.to_string(), "--public-url", &url].map(str::to_owned).to_vec()
+}
+
+/// Two browsers: what one asks for goes to the server as it is, a proxy takes the path off what the other asks for.
+fn browsers(world: &World) -> [Browser; 2] {
+    let origin = world.base.strip_suffix("/id").unwrap();
+    [false, true].map(|is_taken_off| {
+        let mut browser = Browser::of(&Client::anonymous(origin), &world.base);
+        browser.is_taken_off = is_taken_off;
+        browser
+    })
+}
+
+/// The attributes of a page with a path of this host.
+fn paths(html: &str) -> Vec<(&str, &str)> {
+    let tags = html.split('<').skip(1).map(|tag| tag.split('>').next().unwrap());
+    let attributes = tags.flat_map(|tag| {
+        tag.split("=\"/")
+            .collect::<Vec<_>>()
+            .windows(2)
+            .map(|pair| {
+                let name = pair[0].rsplit([' ', '\n', '"']).next().unwrap();
+                (name, pair[1].split('"').next().unwrap())
+            })
+            .collect::<Vec<_>>()
+    });
+    attributes.filter(|(name, _)| *name != "value").collect()
+}
+
+/// Asserts that an answer leads to nothing but what is below the path.
+fn leads_below(answer: &Answer, from: &str) {
+    for name in ["location", "refresh", "link", "speculation-rules"] {
+        for value in answer.headers.get_all(name) {
+            let value = value.to_str().unwrap().trim_start_matches(|letter| "<\"".contains(letter));
+            let address = value.strip_prefix("0; url=").unwrap_or(value);
+            assert!(!address.starts_with('/') || address.starts_with("/id/"), "{from}: {name}: {value}");
+        }
+    }
+    if !answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+        return;
+    }
+    let html = String::from_utf8(answer.bytes.to_vec()).unwrap().replace("&#x2f;", "/");
+    for (name, path) in paths(&html) {
+        assert!(path == "id" || path.starts_with("id/"), "{from}: {name} leads to /{path}");
+    }
+    assert!(!html.contains("url(/"), "{from}");
+}
+
+/// An address without what tells it from others of its kind.
+fn kind_of(address: &str) -> String {
+    let path = address.split(['?', '#']).next().unwrap();
+    let known = |segment: &str| if segment.len() == 36 { "*".to_owned() } else { segment.to_owned() };
+    path.split('/').map(known).collect::<Vec<_>>().join("/")
+}
+
+/// Opens all pages of the console that can be come to from this one, one of each kind; how many.
+async fn walk(browser: &mut Browser, from: &str) -> usize {
+    let (mut waiting, mut seen) = (VecDeque::from([from.to_owned()]), BTreeSet::new());
+    while let Some(address) = waiting.pop_front().filter(|_| seen.len() < PAGES) {
+        let answer = browser.open_with(&address, &[]).await;
+        assert!(answer.status.as_u16() < 400, "{address}: {}", answer.status);
+        leads_below(&answer, &address);
+        let html = String::from_utf8_lossy(&answer.bytes).replace("&#x2f;", "/").replace("&amp;", "&");
+        for (name, path) in paths(&html) {
+            let next = format!("/{path}");
+            // a new proof leads to the sign-in, and what fields look up wants words
+            let is_walked =
+                !matches!(name, "action" | "formaction" | "data-search") && !next.ends_with("/proof");
+            if is_walked && next.starts_with("/id/console") && seen.insert(kind_of(&next)) {
+                waiting.push_back(next);
+            }
+        }
+    }
+    seen.len()
+}
+
+/// Signs in to the app, and asserts on the way that every page leads on below the path.
+async fn code_of(home: &Home, browser: &mut Browser) -> String {
+    let asked = browser.open_with(&format!("/id{}", home.request(&[])), &[]).await;
+    leads_below(&asked, "the authorization endpoint");
+    let page = browser.open(asked.header("location").unwrap()).await;
+    leads_below(&page.answer, "the sign-in page");
+    assert!(page.action().starts_with("/id/signin/"), "{}", page.action());
+    let next = browser.type_password(&page, "ann", PASSWORD).await;
+    leads_below(&next.answer, "the page that leads on");
+    parameter(&browser.go_on(&next).await, "code").unwrap()
+}
+
+/// A page that is no step of a flow.
+async fn other_page(browser: &mut Browser, address: &str) -> Page {
+    let page = browser.open(address).await;
+    leads_below(&page.answer, address);
+    page
+}
+
+fn all_below(base: &str, told: &Value) {
+    for (name, value) in told.as_object().unwrap() {
+        if let Some(address) = value.as_str().filter(|value| value.starts_with("http")) {
+            assert!(address.starts_with(base), "{name}: {address}");
+        }
+    }
+}
+
+on_both_engines! {
+    [below_a_path]
+    async fn people_sign_in(world: World) {
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "PasswordResetEnabled", "true").await;
+        for mut browser in browsers(&world) {
+            let code = code_of(&home, &mut browser).await;
+            let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+            assert_eq!(claims(&tokens["id_token"])["iss"], json!(world.base));
+            let token = format!("Bearer {}", tokens["access_token"].as_str().unwrap());
+            let told = browser.open_with("/id/connect/userinfo", &[("authorization", &token)]).await;
+            assert_eq!(told.is(200).json()["sub"], claims(&tokens["id_token"])["sub"]);
+            for address in ["/id/device", "/id/connect/endsession", "/id/connect/authorize", "/id/signin/password"] {
+                other_page(&mut browser, address).await;
+            }
+            let reset = other_page(&mut browser, &format!("/id/t/{}/password/reset", home.tenant)).await;
+            assert!(reset.action().starts_with(&format!("/id/t/{}/password/reset", home.tenant)), "{}", reset.action());
+            browser.open_with("/id/signin/passkey.js", &[]).await.expect(200);
+        }
+    }
+
+    async fn every_page_of_the_console_leads_below_the_path(world: World) {
+        let ada = person(&world, "ada").await;
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        for mut browser in browsers(&world) {
+            let page = sign_in(&mut browser, "/id/console", "ada").await;
+            assert!(page.status == 200 && page.html.contains("Hello, Ada"), "{}: {}", page.status, page.html);
+            assert!(walk(&mut browser, "/id/console").await > 60);
+            for address in ["/id", "/id/"] {
+                let root = browser.open_with(address, &[]).await.is(303);
+                assert_eq!(root.header("location"), Some("/id/console"));
+            }
+        }
+    }
+
+    /// OpenID Connect Discovery appends to an issuer, RFC 8414 inserts before its path.
+    async fn documents_are_found_and_lead_below_the_path(world: World) {
+        let tenant = world.admin.get(&format!("{BASE}/Tenant")).await.is(200).json()[0].clone();
+        let origin = Client::anonymous(world.base.strip_suffix("/id").unwrap());
+        for (issuer, below) in [(world.base.clone(), String::new()), (format!("{}/t/{}", world.base, id(&tenant)), format!("/t/{}", id(&tenant)))] {
+            for path in [
+                format!("/id{below}/.well-known/openid-configuration"),
+                format!("{below}/.well-known/openid-configuration"),
+                format!("/.well-known/openid-configuration/id{below}"),
+                format!("/.well-known/oauth-authorization-server/id{below}"),
+            ] {
+                let told = origin.get(&path).await.is(200).json();
+                assert_eq!(told["issuer"], json!(issuer), "{path}");
+                all_below(&world.base, &told);
+            }
+        }
+        origin.get("/idea/.well-known/openid-configuration").await.problem(404, "no-such-route");
+        let document = origin.get("/openapi/management-v2.json").await.is(200).json();
+        assert_eq!(document["servers"][0]["url"], json!("/id"));
+        for path in ["/id/openapi", "/id/openapi/page.js", "/id/health/ready", "/health/ready"] {
+            leads_below(&origin.get(path).await.is(200), path);
+        }
+    }
+
+    async fn answers_of_the_interfaces_lead_below_the_path(world: World) {
+        let origin = world.base.strip_suffix("/id").unwrap();
+        let direct = Client::anonymous(origin).with_token(world.admin.token());
+        // the path is there, or a proxy has taken it off
+        for (caller, name) in [(&world.admin, "one"), (&direct, "two")] {
+            let minimal = [("prefer", "return=minimal"), ("content-type", "application/json")];
+            let (groups, body) = (world.path("/Group"), json!({ "name": name }).to_string().into_bytes());
+            let made = caller.send(Method::POST, &groups, &minimal, body).await.is(201);
+            assert!(made.header("location").unwrap().starts_with(&format!("/id{groups}/")));
+            let refused = caller.get(&format!("{BASE}/Nothing")).await.problem(404, "no-such-route");
+            assert_eq!(refused["instance"], json!(format!("/id{BASE}/Nothing")));
+            let list = caller.get(&format!("{BASE}/Option?count=1")).await.is(200);
+            assert!(list.header("link").unwrap().starts_with(&format!("<{}{BASE}/Option?", world.base)));
+        }
+    }
+}

@@ -260,7 +260,7 @@ pub struct Options {
 }
 
 /// The prefix of the variables of the environment.
-const PREFIX: &str = "CHANCERY_";
+pub const PREFIX: &str = "CHANCERY_";
 
 /// A number. White space around it is no part of it.
 fn number<T: FromStr>(text: &str) -> Result<T, T::Err> {

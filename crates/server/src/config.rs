@@ -12,7 +12,10 @@ use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
 use chancery_web::{ACR, BasePath, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
-use crate::arguments::{Arguments, Options, read_file};
+use crate::{
+    arguments::{Arguments, Options, read_file},
+    log::read_filter,
+};
 
 /// The effective configuration.
 #[derive(Clone, Debug)]
@@ -241,7 +244,7 @@ impl Config {
         let root_client_secret = options.root_client_secret.map(root_secret).transpose()?;
         Ok(Self {
             master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
-            log: options.log.unwrap_or_else(|| "info".into()),
+            log: log_filter(options.log)?,
             access_log: access_log(options.access_log.as_deref())?,
             listen,
             data_dir,
@@ -281,6 +284,11 @@ fn address(option: &str, text: &str) -> Result<SocketAddr, ConfigError> {
             "{option} is an address and a port such as 127.0.0.1:8080 or [::1]:8080, not {text:?}"
         ))
     })
+}
+
+fn log_filter(given: Option<String>) -> Result<String, ConfigError> {
+    let filter = given.unwrap_or_else(|| "info".into());
+    read_filter(&filter).map(|_| filter).map_err(ConfigError)
 }
 
 fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {

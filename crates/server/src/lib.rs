@@ -15,6 +15,7 @@ mod recover;
 mod reload;
 mod rows;
 mod start;
+mod variables;
 mod webhook;
 
 pub use arguments::{Arguments, Command};
@@ -41,3 +42,4 @@ pub use log::Log;
 pub use login::{Login, log_out, print_token};
 pub use reload::Reload;
 pub use start::{Server, StartError, console_link, figures, own_context, recover_root, services};
+pub use variables::unknown_variables;

@@ -29,6 +29,8 @@ use self::json::Json;
 const WAITING: usize = 4096;
 /// The longest line, in bytes.
 const LONGEST: usize = 64 << 10;
+/// The levels, and none.
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 /// How long queued lines are still written at the end.
 const LAST_TIME: Duration = Duration::from_secs(1);
 
@@ -108,7 +110,15 @@ impl Log {
     }
 }
 
-fn read_filter(filter: &str) -> Result<EnvFilter, String> {
+pub fn read_filter(filter: &str) -> Result<EnvFilter, String> {
+    // the library takes any word for a part of the program, which would be all that is logged
+    let is_word = !filter.contains(['=', ',', '[', ':']);
+    if is_word && !LEVELS.iter().any(|level| level.eq_ignore_ascii_case(filter.trim())) {
+        return Err(format!(
+            "log is one of {}, or a filter such as warn,chancery_web=debug, not {filter:?}",
+            LEVELS.join(", ")
+        ));
+    }
     // the library logs a client's mistake as an error of this program
     let filter = format!("{filter},webauthn_rs_core=off,webauthn_attestation_ca=off");
     EnvFilter::try_new(filter).map_err(|error| format!("log: {error}"))

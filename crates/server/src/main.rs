@@ -8,7 +8,7 @@ use std::{
 
 use chancery::{
     Arguments, Command, Config, Log, RootAccess, RootClient, Server, console_link, exit_on_panic, log_out,
-    print_token, recover_root,
+    print_token, recover_root, unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,6 +38,9 @@ fn main() -> ExitCode {
     let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
         if arguments.command == Some(Command::CheckConfig) {
             let _ = write!(stdout(), "{}", config.display());
+            for told in unknown_variables() {
+                let _ = writeln!(stderr(), "chancery: {told}");
+            }
             return Ok(());
         }
         if arguments.command == Some(Command::ConsoleLink) {
@@ -76,6 +79,9 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
+    for told in unknown_variables() {
+        tracing::warn!("{told}");
+    }
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
         // by default SIGHUP ends a process; a start may wait for its database

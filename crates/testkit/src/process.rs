@@ -92,6 +92,9 @@ impl Process {
             .env("CHANCERY_DATA_DIR", database.folder())
             .env("CHANCERY_DATABASE", database.url())
             .env("CHANCERY_DRAIN", "0")
+            // what scripts set for tests is no setting of a server
+            .env_remove("CHANCERY_TEST_POSTGRES")
+            .env_remove("CHANCERY_PATIENCE")
             .envs(environment)
             .stdout(Stdio::piped())
             .stderr(stderr)

@@ -269,6 +269,39 @@ async fn a_lost_master_key_is_not_replaced_on_postgres() {
     lost_master_key_is_not_replaced(Engine::Postgres).await;
 }
 
+/// What is wrong with a file of TLS is said as such, with the file; a mistyped variable is told with the one that was meant.
+#[test]
+fn a_start_says_what_is_wrong_with_its_files_and_variables() {
+    let database = Database::create(Engine::Sqlite);
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
+    std::fs::write(&certificate, certified.cert.pem()).unwrap();
+    let closed = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    let program = |words: &[&str]| {
+        let mut command = Command::new(Process::program());
+        command.args(words).args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(database.folder());
+        command
+    };
+    for (text, words) in
+        [(closed, "password"), (&other, "is not that of the first certificate"), ("", "no private key")]
+    {
+        std::fs::write(&key, text).unwrap();
+        let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+        let output = program(&files).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains(words) && told.contains("key.pem: "), "{told}");
+        assert!(!told.contains("cannot listen"), "{told}");
+    }
+    let checked = program(&["check-config"]).env("CHANCERY_ADMIN_ARC", "mfa").output().unwrap();
+    let told = String::from_utf8(checked.stderr).unwrap();
+    assert!(checked.status.success() && told.contains("CHANCERY_ADMIN_ARC"), "{told}");
+    assert!(told.contains("CHANCERY_ADMIN_ACR is one"), "{told}");
+    let server = Process::start_unready(&database, &[("CHANCERY_LISTN", "127.0.0.1:1")]);
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("CHANCERY_LISTN is no setting") && log.contains("CHANCERY_LISTEN is one"), "{log}");
+}
+
 /// Metrics at an address of their own need no token; TLS serves HTTP/2 and HTTP/1.1.
 #[tokio::test]
 async fn tls_and_an_address_for_metrics() {

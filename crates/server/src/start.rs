@@ -20,7 +20,7 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
 use chancery_trust::Anchors;
-use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, TlsFiles, now, serve};
+use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve};
 use serde_json::json;
 
 use crate::{
@@ -104,7 +104,9 @@ impl Server {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         let lock = prepare_files(config)?;
         let master = master_key(config).await?;
-        let mut listener = bind(config.listen, config.tls.as_ref()).await?;
+        let tls = config.tls.as_ref().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| StartError::new("TLS cannot be served", error))?;
+        let mut listener = bind(config.listen, tls).await?;
         let mut others = Vec::new();
         if let Some(address) = config.metrics_listen {
             others.push(bind(address, None).await?.for_metrics());
@@ -241,7 +243,7 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     Ok(format!("{public_url}{path}"))
 }
 
-async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> Result<Listener, StartError> {
+async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, StartError> {
     let bound = Listener::bind(address, tls).await;
     bound.map_err(|error| StartError::new(format!("cannot listen on {address}"), error))
 }

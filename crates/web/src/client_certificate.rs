@@ -9,12 +9,14 @@ use tokio_rustls::rustls::{
     self, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
     client::danger::HandshakeSignatureValid,
     crypto::{CryptoProvider, aws_lc_rs::default_provider, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
+    pki_types::{CertificateDer, UnixTime},
     server::{
         WebPkiClientVerifier,
         danger::{ClientCertVerified, ClientCertVerifier},
     },
 };
+
+use crate::tls::files;
 
 /// Requests certificates from clients, and verifies them.
 #[derive(Debug)]
@@ -25,16 +27,13 @@ pub struct ClientTrust {
 }
 
 impl ClientTrust {
-    /// Reads the authorities from a PEM file. A file without any trusts none: then only certificates that
+    /// Reads the authorities from a file, PEM or one in DER. A file without any trusts none: then only certificates that
     /// client apps registered themselves count.
     pub fn read(path: &Path) -> io::Result<Arc<Self>> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
-        };
+        let wrong = |error: &dyn std::fmt::Display| files::wrong(path, error);
         let provider = Arc::new(default_provider());
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
-            let certificate = certificate.map_err(|error| wrong(&error))?;
+        for certificate in files::certificates(path)? {
             roots.add(certificate).map_err(|error| wrong(&error))?;
         }
         let authorities = if roots.is_empty() {

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use crate::{
-    App, Tls, TlsFiles,
+    App, Tls,
     activity::MOMENT,
     connection::{builder, converse},
     connections::{Slot, Stage},
@@ -51,12 +51,11 @@ pub(crate) enum Serves {
 }
 
 impl Listener {
-    /// Binds the address; with TLS if there are files for it.
+    /// Binds the address; with TLS if there are settings of it.
     ///
     /// # Errors
-    /// The address is in use, or the files are invalid.
-    pub async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> io::Result<Self> {
-        let tls = tls.map(Tls::read).transpose()?;
+    /// The address is in use.
+    pub async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> io::Result<Self> {
         Ok(Self { tcp: TcpListener::bind(address).await?, tls, serves: Serves::All })
     }
 

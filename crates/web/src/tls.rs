@@ -1,5 +1,7 @@
 //! TLS of the listener, reloadable.
 
+pub mod files;
+
 use std::{
     io,
     path::PathBuf,
@@ -10,16 +12,14 @@ use chancery_auth::ClientCertificate;
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    },
+    rustls::{self, ServerConfig},
     server::TlsStream,
 };
 
+use self::files::wrong;
 use crate::client_certificate::ClientTrust;
 
-/// A certificate chain and its key, as PEM files.
+/// A certificate chain and its key, as files in PEM or DER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The chain.
@@ -88,20 +88,40 @@ impl Settings {
 }
 
 fn acceptor(files: &TlsFiles, trust: Option<&Arc<ClientTrust>>) -> io::Result<TlsAcceptor> {
-    let wrong = |path: &PathBuf, error: &dyn std::fmt::Display| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
-    };
-    let chain = CertificateDer::pem_file_iter(&files.certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| wrong(&files.certificate, &error))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
+    let (chain, key) = (files::chain(&files.certificate)?, files::key(&files.key)?);
     let builder = ServerConfig::builder();
     let builder = match trust {
         Some(trust) => builder.with_client_cert_verifier(Arc::clone(trust) as _),
         None => builder.with_no_client_auth(),
     };
-    let mut config =
-        builder.with_single_cert(chain, key).map_err(|error| wrong(&files.certificate, &error))?;
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            let own = files.certificate.display();
+            wrong(&files.key, &format!("the private key is not that of the first certificate in {own}"))
+        }
+        error => wrong(&files.key, &format!("the private key cannot be used: {error}")),
+    })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Tls, TlsFiles};
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused() {
+        let sample = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tls/samples").join(name);
+        let files = |key: &str| TlsFiles {
+            certificate: sample("certificate.pem"),
+            key: sample(key),
+            client_authorities: None,
+        };
+        assert!(Tls::read(&files("key.pem")).is_ok());
+        let told =
+            Tls::read(&files("other-key.pem")).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(told.contains("other-key.pem: the private key is not that of"), "{told}");
+    }
 }

@@ -10,6 +10,8 @@
 mod compose;
 mod config;
 mod job;
+mod loud;
+mod offer;
 mod outbox;
 mod program;
 mod send;

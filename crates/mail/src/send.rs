@@ -5,13 +5,16 @@ use std::{error::Error as _, net::SocketAddr, time::Duration};
 use chancery_fetch::resolve;
 use lettre::transport::smtp::{
     Error,
-    authentication::{Credentials, DEFAULT_MECHANISMS},
     client::{AsyncSmtpConnection, Certificate, TlsParameters},
+    commands::Ehlo,
     extension::ClientId,
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, timeout, timeout_at},
+};
 
-use crate::{MailServer, compose::ComposedMessage};
+use crate::{MailServer, compose::ComposedMessage, loud::Loud, offer::Offer};
 
 /// How long the server may take to answer `QUIT`; it has accepted the mail by then.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -42,39 +45,44 @@ pub async fn send(server: &MailServer, message: &ComposedMessage, end: Instant) 
 async fn converse(server: &MailServer, message: &ComposedMessage) -> Result<(), Failure> {
     let addresses = resolve(&server.host, server.port, &server.networks).await;
     let addresses = addresses.map_err(|refusal| Failure::Transient(format!("the mail server: {refusal}")))?;
-    let connected = connect(server, &addresses, &message.domain).await;
-    let mut connection = connected.map_err(|error| Failure::Transient(words(&error)))?;
-    let outcome = connection.send(&message.envelope, &message.content).await;
-    outcome.map_err(|error| {
-        // a client error: the recipient's address needs an extension that this server does not offer
-        if error.is_permanent() || error.is_client() {
-            Failure::Permanent(words(&error))
-        } else {
-            Failure::Transient(words(&error))
-        }
-    })?;
+    let (mut connection, offer) = connect(server, &addresses, &message.domain).await?;
+    offer.send(&mut connection, message).await?;
     let _ = timeout(FAREWELL, connection.quit()).await;
     Ok(())
 }
 
-/// Connects to one of the addresses that were checked, and performs the TLS handshake with the host.
+/// A failure that somebody may repair.
+fn transient(error: &Error) -> Failure {
+    Failure::Transient(words(error))
+}
+
+/// Connects to one of the addresses that were checked, performs the TLS handshake with the host, and logs in.
 async fn connect(
     server: &MailServer,
     addresses: &[SocketAddr],
     domain: &str,
-) -> Result<AsyncSmtpConnection, Error> {
+) -> Result<(AsyncSmtpConnection, Offer), Failure> {
     let hello = ClientId::Domain(domain.to_owned());
-    let tls = if server.tls_from_start { Some(tls(server).await?) } else { None };
-    let mut connection =
-        AsyncSmtpConnection::connect_tokio1(addresses, Some(server.timeout), &hello, tls, None).await?;
-    if connection.can_starttls() {
-        connection.starttls(self::tls(server).await?, &hello).await?;
+    let mut connection = if server.tls_from_start {
+        let tls = tls(server).await.map_err(|error| transient(&error))?;
+        AsyncSmtpConnection::connect_tokio1(addresses, Some(server.timeout), &hello, Some(tls), None).await
+    } else {
+        let stream = TcpStream::connect(addresses).await;
+        let stream = stream.map_err(|error| Failure::Transient(format!("Connection error: {error}")))?;
+        AsyncSmtpConnection::connect_with_transport(Box::new(Loud::new(stream)), &hello).await
     }
+    .map_err(|error| transient(&error))?;
+    if connection.can_starttls() {
+        let tls = tls(server).await.map_err(|error| transient(&error))?;
+        connection.starttls(tls, &hello).await.map_err(|error| transient(&error))?;
+    }
+    let told = connection.command(Ehlo::new(hello)).await.map_err(|error| transient(&error))?;
+    let offer = Offer::of(&told);
     if let Some((user, password)) = &server.credentials {
         let password = String::from_utf8_lossy(password.expose()).into_owned();
-        connection.auth(DEFAULT_MECHANISMS, &Credentials::new(user.clone(), password)).await?;
+        offer.log_in(&mut connection, user, &password).await?;
     }
-    Ok(connection)
+    Ok((connection, offer))
 }
 
 /// The TLS parameters. They trust the operating system's roots, whose reading blocks the thread.
@@ -95,7 +103,7 @@ async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
 
 /// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the server words
 /// the rest, and can repeat what it was sent.
-fn words(error: &Error) -> String {
+pub fn words(error: &Error) -> String {
     let words = if let Some(status) = error.status() {
         let reply = error.source().map(ToString::to_string).unwrap_or_default();
         let first = reply.split_whitespace().next().filter(|word| is_enhanced(word));

@@ -46,11 +46,21 @@ pub struct SinkConfig {
     pub credentials: Option<(&'static str, &'static str)>,
     /// The mechanisms of `AUTH` that the sink offers, e.g. `PLAIN LOGIN`.
     pub mechanisms: &'static str,
+    /// Whether it names its extensions in small letters.
+    pub is_quiet: bool,
+    /// By which words it asks for user and password.
+    pub prompts: [&'static str; 2],
 }
 
 impl SinkConfig {
     /// Accepts every mail, without encryption and credentials.
-    pub const PLAIN: Self = Self { security: Security::None, credentials: None, mechanisms: "PLAIN LOGIN" };
+    pub const PLAIN: Self = Self {
+        security: Security::None,
+        credentials: None,
+        mechanisms: "PLAIN LOGIN",
+        is_quiet: false,
+        prompts: ["Username:", "Password:"],
+    };
 }
 
 /// A point of the conversation.

@@ -95,6 +95,9 @@ impl Session {
             reply.extend(["250-AUTH ", self.shared.config.mechanisms, "\r\n"]);
         }
         reply.push_str("250 SIZE 1048576");
+        if self.shared.config.is_quiet {
+            reply.make_ascii_lowercase();
+        }
         self.reply(Step::Hello, &reply).await?;
         Ok(())
     }
@@ -106,9 +109,11 @@ impl Session {
             let mut words = words.split('\0').skip(1).map(str::to_owned);
             (words.next().unwrap_or_default(), words.next().unwrap_or_default())
         } else {
-            self.write("334 VXNlcm5hbWU6").await?;
+            let [for_user, for_password] =
+                self.shared.config.prompts.map(|words| BASE64_STANDARD.encode(words));
+            self.write(&format!("334 {for_user}")).await?;
             let user = decoded(&self.line().await?);
-            self.write("334 UGFzc3dvcmQ6").await?;
+            self.write(&format!("334 {for_password}")).await?;
             (user, decoded(&self.line().await?))
         };
         if self.shared.config.credentials != Some((&user, &password)) {

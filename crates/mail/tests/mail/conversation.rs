@@ -52,13 +52,54 @@ fn plain_where_nothing_else_is_offered() {
 fn encrypted_where_it_is_offered_or_asked_for() {
     for security in [Security::StartTls, Security::Tls] {
         for mechanisms in ["PLAIN LOGIN", "LOGIN"] {
-            let config = SinkConfig { security, credentials: CREDENTIALS, mechanisms };
+            let config = SinkConfig { security, credentials: CREDENTIALS, mechanisms, ..SinkConfig::PLAIN };
             send(config, trusted, async |fixture, sink| {
                 assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0), "{config:?}");
                 let received = sink.received();
                 assert!(received[0].encrypted, "{config:?}");
                 let first = mechanisms.split(' ').next().unwrap();
                 assert_eq!(received[0].login, Some((first.to_owned(), "mailer".to_owned())));
+            });
+        }
+    }
+}
+
+/// Keywords have no case (RFC 5321, section 2.4): an offer of TLS in small letters is one.
+#[test]
+fn what_a_server_offers_is_read_in_any_case() {
+    for security in [Security::None, Security::StartTls, Security::Tls] {
+        let config = SinkConfig { security, credentials: CREDENTIALS, is_quiet: true, ..SinkConfig::PLAIN };
+        send(config, trusted, async |fixture, sink| {
+            assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0), "{security:?}");
+            let received = sink.received();
+            assert_eq!(received[0].encrypted, security != Security::None, "{security:?}");
+            assert_eq!(received[0].login, Some(("PLAIN".to_owned(), "mailer".to_owned())));
+        });
+    }
+}
+
+/// LOGIN asks for the user and then for the password, in words of the server's own.
+#[test]
+fn a_server_asks_for_user_and_password_in_its_own_words() {
+    for prompts in [["Username:", "Password:"], ["User", "Pass"], ["Benutzername", "Kennwort"], ["", ""]] {
+        let config =
+            SinkConfig { credentials: CREDENTIALS, mechanisms: "LOGIN", prompts, ..SinkConfig::PLAIN };
+        send(config, trusted, async |fixture, sink| {
+            assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0), "{prompts:?}");
+            assert_eq!(sink.received()[0].login, Some(("LOGIN".to_owned(), "mailer".to_owned())));
+        });
+    }
+}
+
+/// RFC 4954, section 6: that a password or TLS is wanted is a fault of the configuration, wherever it is said. The mail waits.
+#[test]
+fn a_refusal_of_the_settings_is_tried_again() {
+    for code in ["530 5.7.0 tulip", "534 5.7.9 tulip", "535 5.7.8 tulip", "538 5.7.11 tulip"] {
+        for step in [Step::From, Step::Recipient, Step::Data] {
+            send(SinkConfig::PLAIN, trusted, async |fixture, sink| {
+                sink.next(step, Fault::Reply(code));
+                assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0), "{code} {step:?}");
+                assert_eq!(fixture.deliver(NOW.plus(10 * MINUTE), 2).await, delivered(1, 0, 0));
             });
         }
     }
@@ -96,7 +137,7 @@ fn a_certificate_for_another_host_is_refused() {
 /// password in its reply; it is not recorded.
 #[test]
 fn a_wrong_password_is_tried_again_and_never_shown() {
-    let config = SinkConfig { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
+    let config = SinkConfig { security: Security::Tls, credentials: CREDENTIALS, ..SinkConfig::PLAIN };
     let wrong = |sink: &Sink| {
         let config = sink.config().replace("p\u{e4}ssword", "hyacinth");
         on_this_machine(&config).trusting(sink.root().to_vec())
@@ -137,7 +178,7 @@ fn every_trouble_at_every_step_is_survived() {
 }
 
 fn survive(step: Step) {
-    let config = SinkConfig { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
+    let config = SinkConfig { credentials: CREDENTIALS, mechanisms: "PLAIN", ..SinkConfig::PLAIN };
     send(config, trusted, async |fixture, sink| {
         let mut now = NOW;
         let mut faults = vec![Fault::Drop, Fault::Stall];

@@ -42,6 +42,13 @@ pub struct Policy {
     pub roots: Vec<Vec<u8>>,
 }
 
+impl Policy {
+    /// What is reached beside the public internet: these networks, without TLS those of the machine itself.
+    pub fn within(networks: Networks) -> Self {
+        Self { plain_loopback: networks.hold_loopback(), networks, roots: Vec::new() }
+    }
+}
+
 /// Fetches the document at a URL.
 ///
 /// # Errors

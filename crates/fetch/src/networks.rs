@@ -1,6 +1,10 @@
 //! Networks that may be connected to though they are not of the public internet.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+};
 
 use crate::is_public;
 
@@ -21,6 +25,14 @@ impl Networks {
     /// Whether an address may be connected to: it is of the public internet or of these networks.
     pub fn admit(&self, address: IpAddr) -> bool {
         is_public(address) || self.holds(address)
+    }
+
+    /// Whether some of these are of the machine itself.
+    pub fn hold_loopback(&self) -> bool {
+        let local = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let is_local =
+            |network: &Network| network.0.is_loopback() || local.iter().any(|one| network.holds(*one));
+        self.0.iter().any(is_local)
     }
 
     /// Whether an address is of these networks.
@@ -107,6 +119,21 @@ mod tests {
         for all in ["0.0.0.0", "127.0.0.1", "255.255.255.255", "::", "fe80::1"] {
             assert!(Networks::all().admit(all.parse().unwrap()), "{all}");
         }
+    }
+
+    #[test]
+    fn networks_of_the_machine_itself_are_known() {
+        for (networks, holds) in [
+            ("", false),
+            ("10.0.0.0/8,fd00::/8", false),
+            ("127.0.0.0/8", true),
+            ("127.0.0.53", true),
+            ("::1", true),
+            ("0.0.0.0/0", true),
+        ] {
+            assert_eq!(networks.parse::<Networks>().unwrap().hold_loopback(), holds, "{networks}");
+        }
+        assert!(Networks::all().hold_loopback());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Asks servers that administrators name, within the networks that the operator allows.
 
-use std::{net::Ipv4Addr, sync::Arc};
+use std::sync::Arc;
 
 use chancery_fetch::{Limits, Networks, Policy, PostBody, ask};
 use chancery_resource::{AskElsewhere, ElsewhereRequest};
@@ -10,8 +10,7 @@ const LIMITS: Limits = Limits { bytes: 256 << 10, seconds: 5 };
 
 /// What asks: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn asker(networks: Networks) -> AskElsewhere {
-    let plain_loopback = networks.holds(Ipv4Addr::LOCALHOST.into());
-    let policy = Arc::new(Policy { networks, plain_loopback, ..Policy::default() });
+    let policy = Arc::new(Policy::within(networks));
     Arc::new(move |request: ElsewhereRequest| {
         let policy = Arc::clone(&policy);
         Box::pin(async move {

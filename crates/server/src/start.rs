@@ -288,7 +288,7 @@ async fn assemble(
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let metadata = metadata_source(config)?;
-    let policy = Policy { networks: config.private_destinations.clone(), ..Policy::default() };
+    let policy = Policy::within(config.private_destinations.clone());
     let token_service = TokenService::new(keyring, public_url.to_owned(), master.clone(), policy);
     let services = if config.version_1 { services() } else { &CURRENT };
     let context = Arc::new(AppContext {

@@ -1,6 +1,6 @@
 //! Sends events to receivers, within the networks that the operator allows.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use chancery_fetch::{Connections, Failure, Limits, Networks, Policy, PostBody, deliver};
 use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
@@ -13,9 +13,7 @@ const EVENT: &str = "application/cloudevents+json";
 
 /// What sends events: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn sender(networks: Networks) -> SendWebhook {
-    let plain_loopback = networks.holds(Ipv4Addr::LOCALHOST.into());
-    let policy = Policy { networks, plain_loopback, ..Policy::default() };
-    let shared = Arc::new((policy, Connections::default()));
+    let shared = Arc::new((Policy::within(networks), Connections::default()));
     Arc::new(move |request| {
         let shared = Arc::clone(&shared);
         Box::pin(async move { send(request, &shared.0, &shared.1).await })

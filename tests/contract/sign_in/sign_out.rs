@@ -8,11 +8,11 @@ use std::{
 
 use chancery_fetch::Policy;
 use chancery_record::Timestamp;
-use chancery_testkit::{World, on_both_engines};
+use chancery_testkit::{PATIENCE, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Home, PASSWORD, browser::Browser, claims, parameter};
-use crate::id;
+use crate::{id, mail::calling_this_machine};
 
 /// A client app's back channel: answers each post with a status, and hands over what was posted.
 pub fn receiver(statuses: Vec<u16>) -> (String, Receiver<String>) {
@@ -68,6 +68,19 @@ async fn waiting(world: &World) -> Value {
         line.rsplit_once(' ').unwrap().1.to_owned()
     };
     json!([value("logout_waiting"), value("logout_dead")])
+}
+
+on_both_engines! {
+    [calling_this_machine]
+    /// The server's own job calls http on this machine, where the operator names it.
+    async fn the_job_calls_this_machine_where_it_is_named(world: World) {
+        let (address, heard) = receiver(vec![200]);
+        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let (mut browser, _) = tokens(&world, &home).await;
+        leave(&mut browser, "").await;
+        let told = tokio::task::spawn_blocking(move || heard.recv_timeout(PATIENCE)).await.unwrap();
+        assert!(told.unwrap().contains("logout_token="));
+    }
 }
 
 on_both_engines! {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use chancery_testkit::{Client, Database, Engine, Process};
+use chancery_testkit::{Client, Database, Engine, Process, Receiver, on_both_engines};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -15,7 +15,7 @@ use tokio_rustls::{
 };
 
 use super::{Home, PASSWORD, browser::Browser, claims, encode, parameter};
-use crate::id;
+use crate::{id, mail::calling_this_machine};
 
 const BASE: &str = "/api/management/v2";
 
@@ -83,6 +83,22 @@ async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
         "concurrencyToken": now["concurrencyToken"],
     });
     admin.patch(&path, body).await.expect(202);
+}
+
+on_both_engines! {
+    [calling_this_machine]
+    /// A gateway on this machine is called by http, where the operator names it.
+    async fn a_gateway_of_this_machine_gets_the_code(world: World) {
+        let mut gateway = Receiver::start().await;
+        let home = Home::new(&world).await;
+        ask_for_sms(&world.admin, &home, &gateway.url).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("…56"), "{}", page.html);
+        let got = gateway.until(|got| !got.is_empty()).await;
+        assert_eq!(got[0].body["to"], json!("+4940123456"));
+    }
 }
 
 /// A gateway gets two more tries; a code that it does not take is not good, and another one can be asked for.

@@ -150,23 +150,27 @@ impl Server {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
         let jobs = jobs::jobs(&self.app, &self.mail_settings, now);
-        let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
+        let app = Arc::clone(&self.app);
+        let doing = tokio::spawn(supervise(Arc::clone(&app), Arc::clone(&leases), jobs));
         let others = self.others.into_iter();
         let others: Vec<_> = others
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())))
             .collect();
         let mut outdated = None;
         let ending = async {
-            tokio::select! {
+            let drain = tokio::select! {
                 drain = stop => drain,
                 why = leases.outdated() => {
                     tracing::error!(why, "this program is too old for the database by now");
                     outdated = Some(StartError::new("this program must end", why));
                     Duration::ZERO
                 }
-            }
+            };
+            app.stopping.send_replace(true);
+            drain
         };
         serve(self.app, self.listener, ending).await;
+        jobs::finished(&app).await;
         doing.abort();
         // no run begins any more; a write in progress ends by itself, and jobs can be dropped at any await
         let _ = doing.await;

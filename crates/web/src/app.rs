@@ -14,7 +14,7 @@ use chancery_signin::{Appearances, Applications, ConsoleLifetimes, Counts, Provi
 use chancery_store::{Class, Error, Figure, Store};
 use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing::{Instrument as _, Span};
 
 use crate::{
@@ -146,6 +146,8 @@ pub struct App {
     pub(crate) base: BasePath,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
+    /// Tells work that calls others that the server stops. Who holds a receiver is waited for.
+    pub stopping: watch::Sender<bool>,
     /// How the background jobs stand.
     pub(crate) jobs: Jobs,
     /// What is wrong although requests can be served.
@@ -210,10 +212,11 @@ impl App {
             Connections::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
+            base: BasePath::of(&token_service.public_url),
             routes: Routes::new(services).map_err(|error| error.to_string())?,
             metrics: Metrics::new(services, figures, &connections),
-            base: BasePath::of(&token_service.public_url),
             connections,
+            stopping: watch::Sender::new(false),
             jobs: Jobs::default(),
             warnings: Warnings::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
@@ -278,10 +281,10 @@ impl App {
         if let Some(entry) = entry.or(beside) {
             self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
         }
+        self.base.put_into_headers(response.headers_mut());
         if self.access_log.has(status) {
             // the path is left out: it can identify a person
             tracing::info!(method = %parts.method, status, seconds, "answered");
-        self.base.put_into_headers(response.headers_mut());
         } else {
             tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
         }
@@ -365,15 +368,15 @@ impl App {
         }
     }
 
-    /// Limits how often operations without a token are called from one address.
-    pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
-        self.limiter.admit_address(address_of(parts), now)
     /// A refusal that scripts of any site may read.
     fn told_to_scripts(&self, problem: Problem, parts: &Parts) -> Response<AnswerBody> {
         self.log_problem(&problem, parts);
         open_to_scripts(answer::problem(problem, parts))
     }
 
+    /// Limits how often operations without a token are called from one address.
+    pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
+        self.limiter.admit_address(address_of(parts), now)
     }
 
     /// The metrics.

@@ -1,13 +1,16 @@
 //! What is delivered, in which order, and what becomes of what is not.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_testkit::{Received, Receiver, on_both_engines};
+use chancery_testkit::{Database, Engine, Process, Received, Receiver, on_both_engines};
 use serde_json::json;
 
 use super::{activate, subscribed, subscriptions, to_this_machine, until};
@@ -277,4 +280,45 @@ on_both_engines! {
         let subjects: Vec<&str> = events(&got).iter().map(|received| received.subject()).collect();
         assert_eq!(subjects, [id(&own)]);
     }
+}
+
+/// A stop waits for what is under way, and notes what was delivered: nothing of it comes again.
+async fn a_stop_repeats_no_delivery(engine: Engine) {
+    let database = Database::create(engine);
+    let mut receiver = Receiver::start().await;
+    let settings = [("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8")];
+    let mut server = Process::start(&database, &settings).await;
+    let store = "/api/userstore/v2/default/administration";
+    let body = json!({ "name": "r", "url": receiver.url, "types": ["platform.userstore.user.created"] });
+    let made = server.admin.post(&format!("{store}/EventSubscription"), body).await.is(201).json();
+    let path = format!("{store}/EventSubscription/{}", id(&made));
+    server.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+    let row = server.admin.get(&path).await.is(200).json();
+    let body = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
+    server.admin.patch(&path, body).await.expect(202);
+    // three times, so that a stop meets deliveries at different points
+    for round in 0..3 {
+        for number in 0..60 {
+            let body = json!({ "loginName": format!("u{round}-{number}") });
+            server.admin.post(&format!("{store}/User"), body).await.expect(201);
+        }
+        receiver.until(|got| events(got).len() > round * 60).await;
+        assert!(server.stop());
+        server = Process::start(&database, &settings).await;
+    }
+    let distinct = |got: &[Received]| {
+        events(got).iter().map(|one| one.header("webhook-id").to_owned()).collect::<BTreeSet<_>>().len()
+    };
+    let got = receiver.until(|got| distinct(got) == 180).await;
+    assert_eq!(events(&got).len(), 180, "each came once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_repeats_no_delivery_on_sqlite() {
+    a_stop_repeats_no_delivery(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_repeats_no_delivery_on_postgres() {
+    a_stop_repeats_no_delivery(Engine::Postgres).await;
 }

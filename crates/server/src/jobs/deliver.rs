@@ -52,7 +52,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let store = app.store.with(Class::Background);
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let deliveries = Arc::new(Deliveries { app: Arc::clone(app), store, now, places });
-    Job::new(NAME, REST, move || Arc::clone(&deliveries).run()).exclusive()
+    Job::new(NAME, REST, move || Arc::clone(&deliveries).run()).exclusive().finished()
 }
 
 const NAME: &str = "delivering";
@@ -74,11 +74,17 @@ pub static FIGURES: [Figure; 2] = [
 ];
 
 impl Deliveries {
-    /// Serves all active subscriptions, until there are none. What is under way ends with the future.
+    /// Whether the server stops: nothing more is sent, and what came of what was is noted.
+    fn is_stopping(&self) -> bool {
+        *self.app.stopping.borrow()
+    }
+
+    /// Serves all active subscriptions, until there are none or the server stops. What is under way ends with the future.
     async fn run(self: Arc<Self>) -> Result<(), String> {
+        let mut stopping = self.app.stopping.subscribe();
         let mut serving = JoinSet::new();
         let served: Arc<Mutex<HashSet<Uuid>>> = Arc::default();
-        loop {
+        while !*stopping.borrow_and_update() {
             let active = self.active().await.map_err(|error| error.to_string())?;
             if active.is_empty() && serving.is_empty() {
                 return Ok(());
@@ -100,8 +106,10 @@ impl Deliveries {
                     return Err("a task that sends events broke".to_owned());
                 }
             }
-            tokio::time::sleep_until(next).await;
+            let _ = tokio::time::timeout_at(next, stopping.changed()).await;
         }
+        while serving.join_next().await.is_some() {}
+        Ok(())
     }
 
     /// The active subscriptions.
@@ -125,19 +133,30 @@ impl Deliveries {
 
     /// Serves a subscription until it is active no longer.
     async fn serve(&self, target: Target) {
-        let mut progress = Progress::default();
+        let (mut progress, mut stopping) = (Progress::default(), self.app.stopping.subscribe());
         loop {
-            match self.turn(target, &mut progress).await {
-                Ok(Next::Again) => {}
-                Ok(Next::Wait(ends)) => self.wait(&ends).await,
-                Ok(Next::Rest(rest)) => sleep(rest).await,
-                Ok(Next::Over) => return,
-                Err(problem) => {
-                    progress = Progress::default();
-                    let cause = cause_of(problem);
-                    tracing::warn!(subscription = %target.id, cause, "events could not be sent; it is tried again");
-                    sleep(REST).await;
+            // the turn after the stop sends nothing, and notes what was sent
+            let is_last = *stopping.borrow_and_update();
+            let next = self.turn(target, &mut progress).await;
+            if is_last || matches!(next, Ok(Next::Over)) {
+                return;
+            }
+            let rest = async {
+                match next {
+                    Ok(Next::Again | Next::Over) => {}
+                    Ok(Next::Wait(ends)) => self.wait(&ends).await,
+                    Ok(Next::Rest(rest)) => sleep(rest).await,
+                    Err(problem) => {
+                        progress = Progress::default();
+                        let cause = cause_of(problem);
+                        tracing::warn!(subscription = %target.id, cause, "events could not be sent; it is tried again");
+                        sleep(REST).await;
+                    }
                 }
+            };
+            tokio::select! {
+                () = rest => {}
+                _ = stopping.changed() => {}
             }
         }
     }

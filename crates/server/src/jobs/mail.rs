@@ -7,6 +7,7 @@ use chancery_mail::{DeliveryReport, MailServer, ServerOf, Transport, deliver_due
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
 use chancery_store::{Class, Error, Store, Tx};
+use chancery_web::App;
 use uuid::Uuid;
 
 use super::{Job, bounded};
@@ -27,16 +28,19 @@ pub struct MailSettings {
 
 /// Sends the mails that are due. Two of these jobs run, so that one mail server that stalls does not hold
 /// up the others.
-pub fn job(store: &Store, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Job {
-    let (store, mail_settings) = (store.with(Class::Background), mail_settings.clone());
+pub fn job(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Job {
+    let (app, mail_settings) = (Arc::clone(app), mail_settings.clone());
     let work = move || {
-        let (store, mail_settings) = (store.clone(), mail_settings.clone());
+        let (app, mail_settings) = (Arc::clone(&app), mail_settings.clone());
         async move {
-            while deliver(&store, &mail_settings, now()).await.map_err(|error| error.to_string())?.left {}
+            let store = app.store.with(Class::Background);
+            while deliver(&store, &mail_settings, now()).await.map_err(|error| error.to_string())?.left
+                && !*app.stopping.borrow()
+            {}
             Ok(())
         }
     };
-    Job::new("mail", REST, work)
+    Job::new("mail", REST, work).finished()
 }
 
 /// Sends some of the mails that are due.

@@ -22,7 +22,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use chancery_record::Timestamp;
 use chancery_store::{Store, report_panic};
 use chancery_web::{App, trace};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 use tracing::Instrument as _;
 
 use self::mail::MailSettings;
@@ -43,8 +43,8 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         deliver::job(app, now),
         ledger::job(app, now),
         ledger::certify(app, now),
-        mail::job(store, mail_settings, now),
-        mail::job(store, mail_settings, now),
+        mail::job(app, mail_settings, now),
+        mail::job(app, mail_settings, now),
         count::job(app),
         sign_out::job(app, now),
         uses::job(app),
@@ -55,6 +55,8 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
     jobs
 }
 
+/// How long calls under way are waited for at the stop: as long as one takes at most, and its note.
+const LAST_TIME: Duration = Duration::from_secs(20);
 /// The least rest of a job after a failure.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
@@ -68,6 +70,8 @@ pub struct Job {
     pub rest: Duration,
     /// Whether one process at a time does it.
     pub is_exclusive: bool,
+    /// Whether a stop waits for a run, which calls others: what came of a call is noted.
+    pub is_finished: bool,
     /// One run. It can be dropped at any await: what it did by then must be consistent.
     pub work: Box<dyn Fn() -> Doing + Send + Sync>,
 }
@@ -78,13 +82,19 @@ impl Job {
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Self { name, rest, is_exclusive: false, work: Box::new(move || Box::pin(work())) }
+        Self { name, rest, is_exclusive: false, is_finished: false, work: Box::new(move || Box::pin(work())) }
     }
 
     /// Lets only one process at a time do the job.
     #[must_use]
     pub fn exclusive(self) -> Self {
         Self { is_exclusive: true, ..self }
+    }
+
+    /// Lets a stop wait for the end of a run. It ends soon after [`App::stopping`] is told.
+    #[must_use]
+    pub fn finished(self) -> Self {
+        Self { is_finished: true, ..self }
     }
 
     async fn run(self, app: Arc<App>, leases: Arc<Leases>) {
@@ -96,11 +106,16 @@ impl Job {
                 app.note_job_elsewhere(self.name);
                 continue;
             }
+            let stopping = self.is_finished.then(|| app.stopping.subscribe());
+            if stopping.as_ref().is_some_and(|stopping| *stopping.borrow()) {
+                return;
+            }
             let span = trace::of_job(self.name);
             let outcome = tokio::select! {
                 outcome = (self.work)().instrument(span.clone()) => outcome,
                 () = leases.lost(self.name), if self.is_exclusive => Err("another process may do it now".to_owned()),
             };
+            drop(stopping);
             rest = match outcome {
                 Ok(()) => {
                     app.note_job(self.name);
@@ -128,6 +143,13 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
         if ended.is_err_and(|error| error.is_panic()) {
             report_panic("a job");
         }
+    }
+}
+
+/// Waits at the stop until what calls others has ended and is noted, within bounds.
+pub async fn finished(app: &App) {
+    if timeout(LAST_TIME, app.stopping.closed()).await.is_err() {
+        tracing::warn!("what was being sent has not ended in time: some of it may be sent again");
     }
 }
 

@@ -13,13 +13,16 @@ const REST: Duration = Duration::from_secs(1);
 /// Tells the client apps that are due. Each of them has a lease of its own.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
-    Job::new("sign-out", REST, move || {
+    let work = move || {
         let app = Arc::clone(&app);
         async move {
             let destinations = app.token_service.destinations().clone();
             // until nothing is due any more: those that failed are due later
-            while app.tell_sign_outs(&destinations, now()).await.map_err(|error| error.to_string())?.any() {}
+            while app.tell_sign_outs(&destinations, now()).await.map_err(|error| error.to_string())?.any()
+                && !*app.stopping.borrow()
+            {}
             Ok(())
         }
-    })
+    };
+    Job::new("sign-out", REST, work).finished()
 }

@@ -98,7 +98,7 @@ impl Flight<'_> {
             while self.flying.len() >= self.pace.0 {
                 self.land().await;
             }
-            if self.is_over() && index > 0 {
+            if (self.is_over() && index > 0) || self.deliveries.is_stopping() {
                 break;
             }
             self.flown.upto = index + 1;
@@ -117,7 +117,7 @@ impl Flight<'_> {
 
     /// Whether no further request begins.
     fn is_over(&self) -> bool {
-        self.failures >= CIRCUIT || Instant::now() >= self.end
+        self.failures >= CIRCUIT || Instant::now() >= self.end || self.deliveries.is_stopping()
     }
 
     fn begin(&mut self, index: usize) {

@@ -81,7 +81,7 @@ impl Deliveries {
         let mut settled = Settled::of(target, plan, flown, (progress, now));
         let is_news = settled.health != was || !settled.is_progress_alone();
         // a clock that was set back is no reason to wait
-        let is_noted = (0..NOTED).contains(&(now.0 - progress.noted_on));
+        let is_noted = (0..NOTED).contains(&(now.0 - progress.noted_on)) && !self.is_stopping();
         if !is_news && (progress.places.is_empty() || is_noted) {
             return Ok(false);
         }

@@ -110,6 +110,28 @@ on_both_engines! {
         assert!(problem["detail"].as_str().unwrap().contains("200000 values"));
     }
 
+    /// A bare LF ends no line of a head: a proxy in front may see other headers (RFC 9112, section 2.2).
+    async fn lines_end_in_carriage_return_and_line_feed(world: World) {
+        for head in [
+            "GET /health/live HTTP/1.1\nhost: a\n\n",
+            "GET /health/live HTTP/1.1\r\nhost: a\nx: y\r\n\r\n",
+            "GET /health/live HTTP/1.1\r\nhost: a\r\n\n",
+            "POST /connect/token HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na\nbGET /health/live HTTP/1.1\nhost: a\n\n",
+        ] {
+            let mut connection = connect(&world.base).await;
+            send(&mut connection, head).await;
+            let mut told = Vec::new();
+            timeout(BOUND, connection.read_to_end(&mut told)).await.unwrap().unwrap();
+            let told = String::from_utf8(told).unwrap();
+            assert!(told.contains("HTTP/1.1 400") && !told.contains("HTTP/1.1 200"), "{head:?}: {told}");
+        }
+        let mut connection = connect(&world.base).await;
+        send(&mut connection, "POST /connect/token HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na\nb").await;
+        send(&mut connection, "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        assert!(receive(&mut connection).await.0.starts_with("http/1.1 4"), "a body may have any");
+        assert!(receive(&mut connection).await.0.starts_with("http/1.1 200"));
+    }
+
     /// B9: a body that is announced to be too large is refused before it is sent, and nothing of a connection
     /// that will not be used again is left open.
     async fn too_much_is_refused_when_it_is_announced(world: World) {

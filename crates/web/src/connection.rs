@@ -1,5 +1,7 @@
 //! One connection: HTTP/1.1 or HTTP/2, watched while it lasts.
 
+mod line_ends;
+
 use std::{
     convert::Infallible,
     io,
@@ -19,6 +21,7 @@ use hyper_util::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use self::line_ends::LineEnds;
 use crate::{
     activity::{ActiveRequest, Activity, Verdict},
     answer::{AnswerBody, Interrupted, leave_body_out},
@@ -57,7 +60,8 @@ pub async fn converse<I, F>(
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = Response<AnswerBody>> + Send + 'static,
 {
-    let io = TokioIo::new(ObservedStream { io, activity: Arc::clone(activity), is_shut: false });
+    let (activity_of_io, line_ends) = (Arc::clone(activity), LineEnds::default());
+    let io = TokioIo::new(ObservedStream { io, activity: activity_of_io, is_shut: false, line_ends });
     let (connections, asked) = (Arc::clone(connections), Arc::clone(activity));
     let service = service_fn(move |request: Request<Incoming>| {
         let (connections, version) = (Arc::clone(&connections), request.version());
@@ -105,6 +109,7 @@ struct ObservedStream<I> {
     io: I,
     activity: Arc<Activity>,
     is_shut: bool,
+    line_ends: LineEnds,
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for ObservedStream<I> {
@@ -113,6 +118,21 @@ impl<I: AsyncRead + Unpin> AsyncRead for ObservedStream<I> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(rest) = self.line_ends.refusal() {
+            buffer.put_slice(rest.get(..buffer.remaining()).unwrap_or(rest));
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        ready!(self.poll_io(context, buffer))?;
+        if let Some(new) = buffer.filled_mut().get_mut(before..) {
+            self.line_ends.watch(new);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncRead + Unpin> ObservedStream<I> {
+    fn poll_io(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
         if buffer.filled().len() > before {
@@ -175,7 +195,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ObservedStream<I> {
         let mut bytes = [MaybeUninit::uninit(); 8192];
         loop {
             let mut buffer = ReadBuf::uninit(&mut bytes);
-            let outcome = ready!(self.as_mut().poll_read(context, &mut buffer));
+            let outcome = ready!(self.poll_io(context, &mut buffer));
             if outcome.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }

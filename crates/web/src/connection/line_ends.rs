@@ -1,0 +1,196 @@
+//! Line ends of HTTP/1.1. The library takes a bare LF as the end of a line, which a proxy in front may not, so that both see other
+//! headers (RFC 9112, sections 2.2 and 11.2): here it is refused.
+
+/// The longest line that is kept, in bytes: a head has no more.
+const LONGEST: usize = super::BUFFER;
+
+/// The end of a head.
+const END: &[u8] = b"\r\n\r\n";
+
+/// Follows what a client sends. A bare LF of a head becomes a character that none may have, and the head ends: the library refuses
+/// it with 400.
+#[derive(Default)]
+pub struct LineEnds {
+    state: State,
+    line: Vec<u8>,
+    /// How long the body is whose head is read; `None` where it comes in chunks.
+    length: Option<u64>,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Default)]
+enum State {
+    /// A request.
+    #[default]
+    Request,
+    /// A line of its head.
+    Head,
+    /// So much of its body, or of a chunk of it.
+    Body(u64),
+    Chunk(u64),
+    /// The line behind a chunk, the line with the size of the next one, and what is behind the last.
+    ChunkEnd,
+    Size,
+    Trailer,
+    /// Anything: HTTP/2, or what the library refuses by itself.
+    Anything,
+    /// Nothing that counts, once the end of the head that is refused was handed on.
+    Refused {
+        is_ended: bool,
+    },
+}
+
+impl LineEnds {
+    /// What is read in place of what the client sends, where its request is refused: the end of the head, then nothing.
+    pub const fn refusal(&mut self) -> Option<&'static [u8]> {
+        match self.state {
+            State::Refused { is_ended: false } => {
+                self.state = State::Refused { is_ended: true };
+                Some(END)
+            }
+            State::Refused { .. } => Some(&[]),
+            _ => None,
+        }
+    }
+
+    /// Takes in what was read next.
+    pub fn watch(&mut self, mut bytes: &mut [u8]) {
+        while !bytes.is_empty() {
+            let read = match self.state {
+                State::Anything | State::Refused { .. } => return,
+                State::Body(left) => {
+                    let (read, left) = taken(left, bytes.len());
+                    self.state = if left == 0 { State::Request } else { State::Body(left) };
+                    read
+                }
+                State::Chunk(left) => {
+                    let (read, left) = taken(left, bytes.len());
+                    self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
+                    read
+                }
+                _ => self.take_line(bytes),
+            };
+            bytes = bytes.get_mut(read..).unwrap_or_default();
+        }
+    }
+
+    /// Takes in a line, or the beginning of one; how many bytes it has.
+    fn take_line(&mut self, bytes: &mut [u8]) -> usize {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        self.line.extend(bytes.iter().take(end.unwrap_or(bytes.len())));
+        let Some(feed) = end.and_then(|end| bytes.get_mut(end)) else {
+            if self.line.len() > LONGEST {
+                self.state = State::Anything;
+            }
+            return bytes.len();
+        };
+        if self.line.pop() == Some(b'\r') {
+            self.state = self.after_line();
+        } else {
+            *feed = 0;
+            self.state = State::Refused { is_ended: false };
+        }
+        self.line.clear();
+        end.map_or(bytes.len(), |end| end + 1)
+    }
+
+    /// What comes behind the line that was read.
+    fn after_line(&mut self) -> State {
+        let line = self.line.as_slice();
+        match (self.state, line) {
+            (State::Request, b"PRI * HTTP/2.0") => State::Anything,
+            (State::Request | State::Trailer, b"") => State::Request,
+            (State::Request, _) => {
+                self.length = Some(0);
+                State::Head
+            }
+            (State::Head, b"") => match self.length {
+                None => State::Size,
+                Some(0) => State::Request,
+                Some(length) => State::Body(length),
+            },
+            (State::Head, _) => self.after_header(),
+            (State::ChunkEnd, b"") => State::Size,
+            (State::Size, _) => {
+                let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+                let size = line.get(..digits).and_then(|digits| str::from_utf8(digits).ok());
+                match size.map(|size| u64::from_str_radix(size, 16)) {
+                    Some(Ok(0)) => State::Trailer,
+                    Some(Ok(size)) => State::Chunk(size),
+                    _ => State::Anything,
+                }
+            }
+            (State::Trailer, _) => State::Trailer,
+            _ => State::Anything,
+        }
+    }
+
+    fn after_header(&mut self) -> State {
+        let line = String::from_utf8_lossy(&self.line);
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.length = None;
+        } else if name.eq_ignore_ascii_case("content-length") && self.length.is_some() {
+            let Ok(length) = value.trim().parse() else { return State::Anything };
+            self.length = Some(length);
+        }
+        State::Head
+    }
+}
+
+/// How much of what is left was read, and what is left then.
+fn taken(left: u64, read: usize) -> (usize, u64) {
+    let read = usize::try_from(left).unwrap_or(usize::MAX).min(read);
+    (read, left - read as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LineEnds;
+
+    /// What the library gets of a text that is read in pieces of this length.
+    fn watched(text: &str, piece: usize) -> String {
+        let (mut ends, mut bytes) = (LineEnds::default(), text.as_bytes().to_vec());
+        for piece in bytes.chunks_mut(piece) {
+            ends.watch(piece);
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_bare_line_feed_of_a_head_is_made_unreadable() {
+        let post = "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
+        let chunked = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\n\nab\r\n\r\n0\r\n";
+        for (begin, end) in [
+            ("", "GET / HTTP/1.1|host: a\n\n"),
+            ("GET / HTTP/1.1\r\n", "host: a|b: c\r\n\r\n"),
+            ("GET / HTTP/1.1\r\nhost: a\r\n", "|"),
+            ("", "|GET / HTTP/1.1\r\n\r\n"),
+            ("GET / HTTP/1.1\r\n\r\n\r\n", "GET / HTTP/1.1|\r\n"),
+            (&format!("{post}a\nb\n"), "GET / HTTP/1.1|host: a\r\n\r\n"),
+            (chunked, "a: b|\r\n"),
+            (&format!("{chunked}a: b\r\n\r\n"), "GET / HTTP/1.1|\r\n\r\n"),
+        ] {
+            for piece in [1, 2, 3, 7, 1000] {
+                let text = format!("{begin}{}", end.replace('|', "\n"));
+                let seen = format!("{begin}{}", end.replace('|', "\0"));
+                assert_eq!(watched(&text, piece), seen, "{piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_is_left_as_it_is() {
+        for text in [
+            "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 6\r\n\r\na\nb\n\nc\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n\n\n\n\r\nA\r\n\n23456789\n\r\n0\r\n\r\n",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\n\n\n",
+            "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n\n",
+        ] {
+            for piece in [1, 5, 1000] {
+                assert_eq!(watched(text, piece), text);
+            }
+        }
+    }
+}

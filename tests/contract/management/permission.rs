@@ -1,5 +1,6 @@
 //! Roles: who grants which, who is left, and what they come to.
 
+use chancery_record::{Timestamp, format_timestamp};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
@@ -133,6 +134,13 @@ on_both_engines! {
         world.admin.delete(&one("ClientAppSecret", &secret)).await.problem(409, "conflict");
         let past = json!({ "expiry": "2020-01-01T00:00:00Z", "concurrencyToken": secret["concurrencyToken"] });
         world.admin.patch(&one("ClientAppSecret", &secret), past).await.problem(409, "conflict");
+        // nor may it end so soon that nobody has made another by then; a year is enough
+        for (milliseconds, status) in [(2_000, 409), (24 * 3_600_000, 409), (365 * 24 * 3_600_000, 202)] {
+            let mut end = Vec::new();
+            format_timestamp(Timestamp(chancery_web::now().0 + milliseconds), &mut end);
+            let end = json!({ "expiry": String::from_utf8(end).unwrap(), "concurrencyToken": secret["concurrencyToken"] });
+            world.admin.patch(&one("ClientAppSecret", &secret), end).await.expect(status);
+        }
         world.admin.delete_with(&format!("{BASE}/ClientAppRole/batch"), json!([role["id"]])).await.problem(409, "conflict");
         let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");

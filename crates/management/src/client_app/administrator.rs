@@ -3,9 +3,10 @@
 
 use std::sync::LazyLock;
 
-use chancery_record::Value;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, Role, Scope, ScopeKind, Sql, Tx, role_condition};
 
+use super::ClientAppId;
 use crate::subscription::resolve;
 
 /// The condition that a role `r` is given at the system.
@@ -72,9 +73,33 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
      AND (k.valid_from IS NULL OR k.valid_from <= ?1) AND (k.valid_to IS NULL OR k.valid_to > ?1))) \
     OR (?2 AND c.token_endpoint_auth_method = 'tls_client_auth')) LIMIT 1";
 
+/// Selects the role of a client app that is SystemAdmin.
+const IS_SYSTEM_ADMIN: &str =
+    "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin' LIMIT 1";
+/// What ends within this is no longer to be relied on, in milliseconds: a week.
+const SOON: i64 = 7 * 24 * 3_600_000;
+
 /// Refuses a change that leaves no SystemAdmin who can get a token.
 pub fn keep_one(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let parameters = [Value::Int(context.now.0), Value::Bool(context.app.asks_for_certificates)];
+    one_is_there(context, tx, context.now)
+}
+
+/// Refuses to let a secret or key set end soon that is the last by which a SystemAdmin gets a token, as its deletion is refused.
+pub fn keep_one_beyond(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    app: ClientAppId,
+    end: Option<Timestamp>,
+) -> Result<(), Problem> {
+    let Some(end) = end.filter(|end| end.0 < context.now.0 + SOON) else { return Ok(()) };
+    if tx.one(IS_SYSTEM_ADMIN, &[app.0.into()], |_| Ok(()))?.is_none() {
+        return Ok(());
+    }
+    one_is_there(context, tx, context.now.max(end))
+}
+
+fn one_is_there(context: &Context, tx: &mut Tx<'_>, at: Timestamp) -> Result<(), Problem> {
+    let parameters = [Value::Int(at.0), Value::Bool(context.app.asks_for_certificates)];
     if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }

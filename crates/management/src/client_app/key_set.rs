@@ -125,7 +125,11 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 ])
 .ruled::<ClientAppKeySet>()
 .validate_rows(check)
-.after_write(|context, tx, values| note(context, tx, ClientAppKeySet::CLIENT_APP_ID.get(values)?))
+.after_write(|context, tx, values| {
+    let app = ClientAppKeySet::CLIENT_APP_ID.get(values)?;
+    administrator::keep_one_beyond(context, tx, app, ClientAppKeySet::VALID_TO.get(values)?)?;
+    note(context, tx, app)
+})
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 

@@ -59,7 +59,11 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     .reported_at(ClientAppSecret::SECRET),
 ])
 .validate_rows(make)
-.after_write(|context, tx, values| note(context, tx, ClientAppSecret::CLIENT_APP_ID.get(values)?))
+.after_write(|context, tx, values| {
+    let app = ClientAppSecret::CLIENT_APP_ID.get(values)?;
+    administrator::keep_one_beyond(context, tx, app, ClientAppSecret::EXPIRY.get(values)?)?;
+    note(context, tx, app)
+})
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 

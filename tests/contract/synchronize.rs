@@ -283,7 +283,7 @@ on_both_engines! {
         assert_eq!(platform_users(&world).await.len(), 930);
         let metrics = world.admin.get("/metrics").await.is(200);
         let metrics = String::from_utf8_lossy(&metrics.bytes).into_owned();
-        let line = "chancery_operation_items_total{operation=\"SynchronizeAllUsers\",store=\"default\"} ";
+        let line = "chancery_operation_items_total{operation=\"SynchronizeAllUsers\"} ";
         let items = metrics.lines().find_map(|found| found.strip_prefix(line)).unwrap();
         assert_eq!(items, (3 * 2600 + 2 * 930).to_string());
     }

@@ -315,12 +315,12 @@ impl Running<'_> {
     /// Prepares the call for its next piece. Each piece has its own time.
     fn go_on(&self, piece: Piece, done: &mut u64) {
         self.goes_on.store(true, Ordering::Relaxed);
-        let (operation, store) = self.with(|call| {
+        let operation = self.with(|call| {
             call.steps.results = vec![piece.state];
             call.context.now = now();
-            (call.request.op.name, call.context.scope.source().to_owned())
+            call.request.op.name
         });
-        self.authorized.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
+        self.authorized.app.metrics.note_items(operation, piece.done.saturating_sub(*done));
         if piece.done / PROGRESS > *done / PROGRESS {
             tracing::info!(done = piece.done, total = piece.total, "under way");
         }

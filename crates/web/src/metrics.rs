@@ -38,13 +38,10 @@ struct Deprecated {
 
 /// The most label pairs of deprecated operation and client app.
 const MOST_DEPRECATED: usize = 10_000;
-/// The most label pairs of operation in pieces and store.
-const MOST_GOING: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Going {
     operation: &'static str,
-    store: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -139,7 +136,6 @@ pub struct Metrics {
     answers: Family<Status, Counter>,
     items: Family<Going, Counter>,
     deprecated: Family<Deprecated, Counter>,
-    items_seen: Seen<Going>,
     deprecated_seen: Seen<Deprecated>,
     /// Answers with 503.
     pub shed: ShedCounter,
@@ -204,7 +200,6 @@ impl Metrics {
             answers,
             items,
             deprecated,
-            items_seen: Seen(Mutex::default()),
             deprecated_seen: Seen(Mutex::default()),
             shed: ShedCounter::default(),
             connections: Gauge::default(),
@@ -325,11 +320,9 @@ impl Metrics {
         self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
     }
 
-    /// Records items that an operation in pieces processed. Beyond a bound the store is labelled `other`.
-    pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
-        let going = Going { operation, store: store.to_owned() };
-        let other = |going: Going| Going { store: "other".to_owned(), ..going };
-        self.items.get_or_create(&self.items_seen.bounded(going, MOST_GOING, other)).inc_by(items);
+    /// Records items that an operation in pieces processed.
+    pub fn note_items(&self, operation: &'static str, items: u64) {
+        self.items.get_or_create(&Going { operation }).inc_by(items);
     }
 
     /// Records a call of a deprecated operation. Beyond a bound the client app is labelled `other`.

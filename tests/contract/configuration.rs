@@ -8,7 +8,7 @@ use std::{
 
 use chancery_configuration::kinds;
 use chancery_management::SERVICE;
-use chancery_testkit::{Client, Process, World, on_both_engines};
+use chancery_testkit::{Client, Database, Engine, PATIENCE, Process, World, on_both_engines};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -228,6 +228,27 @@ on_both_engines! {
         let told = Set { token: "nonsense".into(), ..Set::new(&world, "refused") }.told(&["plan"], 1).await;
         assert!(told.contains("token"), "{told}");
     }
+}
+
+/// A pipe among the documents is refused and not waited at; what would turn a terminal's line around is written out.
+#[tokio::test]
+async fn what_is_no_document_is_told_plainly() {
+    let database = Database::create(Engine::Sqlite);
+    let folder = database.folder().join("pipes");
+    fs::create_dir_all(&folder).unwrap();
+    let pipe = folder.join("a\u{202e}b.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let server = Process::start(&database, &[]).await;
+    let mut command = Command::new(Process::program());
+    command
+        .arg("plan")
+        .arg(&folder)
+        .args(["--server", &server.base])
+        .env("CHANCERY_TOKEN", server.admin.token());
+    let output = tokio::time::timeout(PATIENCE, command.kill_on_drop(true).output()).await.unwrap().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("a\\u{202e}b.json: is no regular file"), "{told}");
 }
 
 #[tokio::test]

@@ -54,6 +54,18 @@ on_both_engines! {
         let told = lines(&found.stdout);
         assert!(told[0].starts_with("wrong signature, position 3, entry "), "{told:?}");
         assert!(told.last().unwrap().starts_with("NOT SOUND, "), "{told:?}");
+        // a trail without an entry is no proof that nothing happened
+        let empty = path("empty.jsonl");
+        let head: serde_json::Value = serde_json::from_str(whole.lines().next().unwrap()).unwrap();
+        let head = format!(
+            "{{\"format\":{},\"origin\":{},\"checkpoint\":null,\"size\":0,\"exportedOn\":{}}}\n{{\"end\":0}}\n",
+            head["format"], head["origin"], head["exportedOn"]
+        );
+        for nothing in [String::new(), head] {
+            fs::write(&empty, nothing).unwrap();
+            let refused = audit(&["verify", &empty, "--keys", &keys], "");
+            assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");
+        }
         for wrong in [&["verify", "no-such-file", "--keys", &keys][..], &["verify", &file, "--keys", &file], &["verify", &file], &["verify", &keys, "--keys", &keys]] {
             let refused = audit(wrong, "");
             assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");

@@ -127,6 +127,26 @@ async fn a_person_logs_in_at_a_terminal() {
     assert!(own.run(&["logout"]).status.success() && !own.run(&["token"]).status.success());
 }
 
+/// Who can change the file could choose where its tokens go.
+#[test]
+fn a_file_that_others_may_read_or_change_is_not_used() {
+    let database = Database::create(Engine::Sqlite);
+    let own = Own(database.folder().join("own"));
+    fs::create_dir_all(own.0.join("chancery")).unwrap();
+    let kept = json!({
+        "client_id": "a", "token_endpoint": "https://id.example/t", "revocation_endpoint": "https://id.example/r",
+        "access_token": "t0ken", "expires_on": 9_999_999_999_999_u64, "refresh_token": null,
+    });
+    fs::write(own.file(), kept.to_string()).unwrap();
+    for (mode, is_used) in [(0o600, true), (0o666, false), (0o640, false), (0o602, false), (0o400, true)] {
+        fs::set_permissions(own.file(), fs::Permissions::from_mode(mode)).unwrap();
+        let output = own.run(&["token"]);
+        assert_eq!(output.status.success(), is_used, "{mode:o}: {output:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(is_used || told.contains("login.json") && told.contains("chmod 600"), "{told}");
+    }
+}
+
 /// A login that replaces another ends it; one that was turned away, or asks for too much, keeps what was there.
 #[tokio::test]
 async fn one_login_is_kept() {

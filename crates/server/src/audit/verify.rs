@@ -31,6 +31,9 @@ pub fn verify(
         let _ = writeln!(out, "{finding}");
     });
     let summary = summary.map_err(|error| named(file, &error))?;
+    if summary.entries == 0 && summary.findings == 0 {
+        return Err(named(file, &"there is no entry in it: it proves nothing"));
+    }
     let _ = writeln!(out, "{}", in_words(&summary));
     Ok(summary.findings == 0)
 }

@@ -3,11 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use chancery_configuration::{Document, Kind, Memory, Problem, read_documents};
 use serde_json::Value;
+
+use crate::login::plain;
 
 /// The file of what the set remembers of servers.
 const APPLIED: &str = ".applied.json";
@@ -132,12 +135,17 @@ impl Folder {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let size = fs::metadata(path).map_err(|error| told(&error))?.len();
-    if size > MOST {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", plain(&path.display().to_string()));
+    let about = fs::metadata(path).map_err(|error| told(&error))?;
+    if !about.is_file() {
+        // opening a pipe would wait for whoever writes
+        return Err(told(&"is no regular file"));
+    }
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut text));
+    if read.map_err(|error| told(&error))? as u64 > MOST {
         return Err(told(&"is larger than 64 MiB"));
     }
-    let text = fs::read(path).map_err(|error| told(&error))?;
     serde_json::from_slice(&text).map_err(|error| told(&error))
 }
 

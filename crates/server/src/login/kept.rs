@@ -3,8 +3,8 @@
 use std::{
     env,
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{ErrorKind, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io::{ErrorKind, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -15,6 +15,9 @@ use super::{
     lacks,
     remote::{Endpoints, Refusal, Remote},
 };
+
+/// The rights of all but the owner in a file's mode.
+const OTHERS: u32 = 0o077;
 
 /// The tokens of a login, and where they came from.
 pub struct Kept {
@@ -156,7 +159,7 @@ impl Locked<'_> {
     /// Reads what is kept, if anything is.
     pub fn read(&self) -> Result<Option<Kept>, String> {
         let path = self.place.file();
-        match fs::read(&path) {
+        match read_own(&path) {
             Ok(text) => Kept::from_json(&text).map(Some).ok_or_else(|| {
                 format!("{}: this is no login; remove the file and log in again", path.display())
             }),
@@ -184,6 +187,19 @@ impl Locked<'_> {
         let path = self.place.file();
         fs::remove_file(&path).map_err(|error| told(&path, &error))
     }
+}
+
+/// Reads a file that nobody else can read or write: whoever changed it would choose where the tokens go.
+fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mode = file.metadata()?.permissions().mode();
+    if mode & OTHERS != 0 {
+        let why = "others may read or change it: chmod 600 it if nobody did, else remove it and log in again";
+        return Err(std::io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 fn told(path: &Path, error: &std::io::Error) -> String {

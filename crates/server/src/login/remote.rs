@@ -46,9 +46,25 @@ impl Refusal {
     }
 }
 
-/// A text of the server's as a terminal may show it: without what controls terminals.
+/// A text as a terminal may show it: without what controls terminals, and with what would turn or hide what stands around it
+/// written out.
 pub fn plain(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars().filter(|letter| !letter.is_control()) {
+        if is_hidden(letter) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+/// Whether a letter is not seen, and can change how others are: marks and overrides of direction (UAX 9), separators of lines,
+/// what has no width.
+const fn is_hidden(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Calls of a server that the person named: anywhere by https, on this machine without, too.

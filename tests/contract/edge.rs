@@ -127,8 +127,8 @@ on_both_engines! {
         }
         let mut connection = connect(&world.base).await;
         send(&mut connection, "POST /connect/token HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na\nb").await;
-        send(&mut connection, "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n").await;
         assert!(receive(&mut connection).await.0.starts_with("http/1.1 4"), "a body may have any");
+        send(&mut connection, "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n").await;
         assert!(receive(&mut connection).await.0.starts_with("http/1.1 200"));
     }
 

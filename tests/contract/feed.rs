@@ -58,6 +58,20 @@ on_both_engines! {
         assert_eq!(event["sequence"], "00000000000000000001");
         let instance = event["data"]["scope"]["idpInstanceId"].as_str().unwrap();
         assert_eq!(event["source"], format!("/userstore/{instance}"));
+        // a store belongs to a subscription and its customer, and to a tenant where it serves one alone
+        let whole = |scope: &Json| ["customerId", "subscriptionId", "tenantId"].map(|name| scope[name].clone());
+        let [subscription, tenant] = [world.all("Subscription").await[0].clone(), world.all("Tenant").await[0].clone()];
+        let expected = [&subscription["customerId"], &subscription["id"], &tenant["id"]].map(Clone::clone);
+        assert_eq!(whole(&event["data"]["scope"]), expected);
+        let other = world.make("Tenant", json!({ "name": "other", "subscriptionId": subscription["id"] })).await;
+        let tenants = format!("/api/management/v2/IdpInstance/{instance}/tenants");
+        world.admin.post(&tenants, json!({ "relatedIds": [other["id"]] })).await.expect(202);
+        let path = world.path(&format!("/User/{}", user["id"].as_str().unwrap()));
+        let body = json!({ "nickname": "Amazing", "concurrencyToken": user["concurrencyToken"] });
+        world.admin.patch(&path, body).await.expect(202);
+        place(&world).await;
+        let later = read(&world.admin, &store(&world), "").await;
+        assert_eq!(whole(&items(&later)[1]["data"]["scope"]), [expected[0].clone(), expected[1].clone(), json!(null)]);
         assert!(event["data"]["actor"].is_string() && event["traceparent"].as_str().unwrap().len() == 55);
         // its id is that of its audit entry, whose proof anybody who may read the trail can ask for
         let proof = world.path(&format!("/CustomAuditTrail/{}/inclusion-proof", event["id"].as_str().unwrap()));

@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use crate::id;
+use crate::{id, pointers};
 
 /// One grey pixel, with a text chunk that says who made it.
 pub fn png() -> Vec<u8> {
@@ -65,6 +65,13 @@ on_both_engines! {
         // the other ways to send it make the same of it
         let data = json!({ "contentType": "image/png", "data": BASE64_STANDARD.encode(png()) }).to_string();
         let by_json = put("application/json", data.into_bytes()).await.is(200).json();
+        // what is missing in it, and what is wrong, is named at its place
+        let problem = put("application/json", b"{}".to_vec()).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/contentType", "/data"], "{problem}");
+        let problem = put("application/json", b"{\"contentType\":7,\"data\":\"-\",\"url\":\"\"}".to_vec()).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/contentType", "/url"], "{problem}");
+        let problem = put("application/json", b"{\"contentType\":\"image/png\",\"data\":\"-\"}".to_vec()).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/data"], "{problem}");
         let part = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n";
         let form = [part.as_bytes(), &png(), b"\r\n--x--\r\n"].concat();
         let by_form = put("multipart/form-data; boundary=x", form).await.is(200).json();

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use chancery_record::Value as Bound;
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{Context, Scope, Sql, StoreScope, list_statement};
+use chancery_resource::{Context, Lineage, Scope, Sql, StoreScope, list_statement};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};
@@ -48,7 +48,8 @@ pub async fn own_context(world: &World) -> Context {
     let stores = world.all("IdpInstance").await;
     let store = stores.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
     let id = id(store).parse().unwrap();
-    let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
+    let (name, lineage) = ("default".into(), Lineage::default());
+    let scope = Scope::Store(StoreScope { number: 1, id, name, lineage, options, metadata: None });
     chancery::own_context(&world.app.context, scope)
 }
 

@@ -116,6 +116,24 @@ on_both_engines! {
         world.admin.put(&email, body).await.problem(409, "concurrency-conflict");
     }
 
+    /// What is not there was confirmed by nobody, whatever a body says.
+    async fn no_address_is_not_confirmed(world: World) {
+        let body = json!({ "loginName": "ada", "emailAddressConfirmed": true, "phoneNumberConfirmed": true });
+        let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
+        assert_eq!((&user["emailAddressConfirmed"], &user["phoneNumberConfirmed"]), (&json!(false), &json!(false)));
+        let one = world.path(&format!("/User/{}", id(&user)));
+        let there = json!({ "emailAddress": "a@x.org", "emailAddressConfirmed": true, "concurrencyToken": user["concurrencyToken"] });
+        let user = world.admin.patch(&one, there).await.is(202).json();
+        assert_eq!(user["emailAddressConfirmed"], true);
+        let gone = json!({ "emailAddress": null, "emailAddressConfirmed": true, "concurrencyToken": user["concurrencyToken"] });
+        let user = world.admin.put(&format!("{one}/emailaddress"), gone).await.is(202).json();
+        assert_eq!((&user["emailAddress"], &user["emailAddressConfirmed"]), (&json!(null), &json!(false)));
+        let merge = json!({ "phoneNumber": null, "phoneNumberConfirmed": true, "concurrencyToken": user["concurrencyToken"] });
+        let merge_type = [("content-type", "application/merge-patch+json")];
+        let answer = world.admin.send(http::Method::PATCH, &one, &merge_type, merge.to_string().into_bytes()).await;
+        assert_eq!(answer.is(202).json()["phoneNumberConfirmed"], false);
+    }
+
     async fn values_out_of_bounds_are_all_named(world: World) {
         let body = json!({ "loginName": "x".repeat(257), "emailAddress": "nobody", "locale": "de_AT", "zoneinfo": "a b",
             "birthdate": "10.12.1815", "userValidFrom": "soon", "isUserActive": "yes", "phoneNumber": 7 });

@@ -95,7 +95,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{AccessDenied, decide};
-    use chancery_resource::HeldRole;
+    use chancery_resource::{HeldRole, Lineage};
 
     use crate::{Caller, StoreContext};
 
@@ -109,6 +109,7 @@ mod tests {
                 number: 1,
                 id: id(1),
                 name: "default".into(),
+                lineage: Lineage::default(),
                 options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
                 metadata: None,
             },

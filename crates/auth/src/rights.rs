@@ -7,7 +7,7 @@ use std::{
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{HeldRole, RoleType, ScopeKind, Sql, StoreScope};
+use chancery_resource::{HeldRole, Lineage, RoleType, ScopeKind, Sql, StoreScope};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -398,20 +398,30 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
     };
     let text = format!(
         "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \
-         (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
-         FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
+         (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds'), \
+         (SELECT t.id FROM tenant_idp_instance l JOIN tenant t ON t.rid = l.tenant_rid WHERE l.idp_instance_rid = i.rid \
+         AND NOT EXISTS (SELECT 1 FROM tenant_idp_instance o WHERE o.idp_instance_rid = i.rid \
+         AND o.tenant_rid <> l.tenant_rid)) FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
     queries.push(text, vec![key.clone()], |found, row| {
+        let (id, subscription, customer) = (row.id(1)?, row.id(3)?, row.id(4)?);
+        let lineage = Lineage {
+            customer: Some(customer),
+            subscription: Some(subscription),
+            tenant: row.optional_id(7)?,
+            instance: Some(id),
+        };
         found.store = Some(StoreContext {
             scope: StoreScope {
                 number: row.int(0)?,
-                id: row.id(1)?,
+                id,
+                lineage,
                 name: row.text(2)?.to_owned(),
                 options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
                 metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
             },
-            subscription: row.id(3)?,
-            customer: row.id(4)?,
+            subscription,
+            customer,
             is_active: row.bool(5)?,
         });
         Ok(())
@@ -430,15 +440,16 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
 mod tests {
     use std::sync::Arc;
 
-    use chancery_resource::StoreScope;
     use chancery_resource::settings::{Options, Owner};
+    use chancery_resource::{Lineage, StoreScope};
     use uuid::Uuid;
 
     use super::{CACHED, Rights, SecurityContext, StoreContext};
 
     fn at(epoch: i64) -> SecurityContext {
         let options = Arc::new(Options::new(Owner::UserStore, std::collections::HashMap::new()));
-        let scope = StoreScope { number: 1, id: Uuid::nil(), name: "s".into(), options, metadata: None };
+        let (id, lineage) = (Uuid::nil(), Lineage::default());
+        let scope = StoreScope { number: 1, id, name: "s".into(), lineage, options, metadata: None };
         let store = StoreContext { scope, subscription: Uuid::nil(), customer: Uuid::nil(), is_active: true };
         SecurityContext { epoch, claims: None, caller: None, store: Some(Arc::new(store)) }
     }

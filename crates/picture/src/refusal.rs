@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use chancery_record::FieldError;
+
 use crate::Format;
 
 /// Why an upload is refused. The text, where there is one, is a sentence for the client.
@@ -13,6 +15,8 @@ pub enum Refusal {
     TooLarge(String),
     /// The image or the body is incomplete or not valid, or the body has no image.
     Malformed(String),
+    /// Members of a JSON body are missing, unknown or not what they must be: each with its place.
+    Members(Vec<FieldError>),
     /// The content is not of its content type.
     Disagrees(String),
     /// More pixels or frames than allowed.
@@ -29,6 +33,10 @@ impl fmt::Display for Refusal {
                     "An image is {png}, {jpeg}, {webp} or {gif}, sent as such, as application/octet-stream, \
                      as one part of multipart/form-data, or within application/json."
                 )
+            }
+            Self::Members(errors) => {
+                let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+                formatter.write_str(&told.collect::<Vec<_>>().join("; "))
             }
             Self::TooLarge(detail)
             | Self::Malformed(detail)

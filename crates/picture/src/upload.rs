@@ -1,9 +1,12 @@
 //! Finds the image in a request's body.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use chancery_record::{Json, read_json};
+use chancery_record::{FieldError, Json, pointer, read_json};
 
 use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refusal, format::is_type, multipart::the_part};
+
+/// The most characters of a member's name that a refusal repeats.
+const LONGEST_NAME: usize = 64;
 
 /// An image as a client sent it. Its size is checked, its content is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,28 +57,40 @@ fn from_json(body: &[u8]) -> Result<Upload, Refusal> {
     let Json::Object(members) = json else {
         return Err(Refusal::Malformed(format!("The body is {}, not an object.", json.word())));
     };
-    let (mut content_type, mut data) = (None, None);
+    let (mut content_type, mut data, mut wrong) = (None, None, Vec::new());
     for (name, value) in members {
+        let shown: String = name.chars().take(LONGEST_NAME).collect();
+        let mut refuse = |detail: String| wrong.push(FieldError::new(pointer("", &shown), detail));
         let member = match name.as_str() {
             "contentType" => &mut content_type,
             "data" => &mut data,
             _ => {
-                let shown: String = name.chars().take(64).collect();
-                return Err(Refusal::Malformed(format!("There is no member {shown:?}.")));
+                refuse("is unknown: there are contentType and data".to_owned());
+                continue;
             }
         };
-        let Json::Text(text) = value else {
-            return Err(Refusal::Malformed(format!("{name} is {}, not a string.", value.word())));
-        };
-        *member = Some(text);
+        *member = Some(if let Json::Text(text) = value {
+            text
+        } else {
+            refuse(format!("is {}, not a string", value.word()));
+            String::new()
+        });
     }
-    let missing = |name: &str| Refusal::Malformed(format!("{name} is missing."));
-    let content_type = content_type.ok_or_else(|| missing("contentType"))?;
-    let data = data.ok_or_else(|| missing("data"))?;
+    for (name, member) in [("contentType", &content_type), ("data", &data)] {
+        if member.is_none() {
+            wrong.push(FieldError::new(pointer("", name), "is missing"));
+        }
+    }
+    let (Some(content_type), Some(data), true) = (content_type, data, wrong.is_empty()) else {
+        return Err(Refusal::Members(wrong));
+    };
     // JSON always declares an image type: application/octet-stream is refused
     Format::of_content_type(&content_type).ok_or(Refusal::UnsupportedType)?;
-    let bytes =
-        STANDARD.decode(data).map_err(|error| Refusal::Malformed(format!("data is not base64: {error}.")))?;
+    let wrong_data = |detail: String| Refusal::Members(vec![FieldError::new("/data", detail)]);
+    if data.is_empty() {
+        return Err(wrong_data("holds no image".to_owned()));
+    }
+    let bytes = STANDARD.decode(data).map_err(|error| wrong_data(format!("is not base64: {error}")))?;
     upload(Some(&content_type), bytes)
 }
 
@@ -110,6 +125,7 @@ mod tests {
     fn detail(refused: Result<Upload, Refusal>) -> String {
         match refused {
             Err(Refusal::Malformed(detail)) => detail,
+            Err(refused @ Refusal::Members(_)) => refused.to_string(),
             other => panic!("not malformed: {other:?}"),
         }
     }
@@ -171,13 +187,15 @@ mod tests {
 
     #[test]
     fn json_is_read_strictly() {
-        assert!(detail(parse_json(r#"{"contentType":"image/png"}"#)).starts_with("data is missing"));
-        assert!(detail(parse_json(r#"{"data":"AA=="}"#)).starts_with("contentType is missing"));
+        assert_eq!(detail(parse_json("{}")), "/contentType is missing; /data is missing");
+        assert!(detail(parse_json(r#"{"contentType":"image/png"}"#)).starts_with("/data is missing"));
+        assert!(detail(parse_json(r#"{"data":"AA=="}"#)).starts_with("/contentType is missing"));
         assert!(
-            detail(parse_json(r#"{"contentType":"image/png","data":7}"#)).contains("data is a whole number")
+            detail(parse_json(r#"{"contentType":"image/png","data":7}"#)).contains("/data is a whole number")
         );
         assert!(
-            detail(parse_json(r#"{"contentType":"image/png","data":"AA==","url":""}"#)).contains("\"url\"")
+            detail(parse_json(r#"{"contentType":"image/png","data":"AA==","url":""}"#))
+                .contains("/url is unknown")
         );
         assert!(detail(parse_json(r#"{"data":"AA==","data":"AA=="}"#)).contains("twice"));
         assert!(detail(parse_json(r#"["image/png","AA=="]"#)).contains("an array"));
@@ -186,7 +204,7 @@ mod tests {
             assert!(detail(parse_json(&body)).contains("base64"), "{data}");
         }
         assert!(detail(parse_json(r#"{"contentType":"image/png","data":""}"#)).contains("no image"));
-        assert!(detail(parse_json(&format!(r#"{{"{}":1}}"#, "x".repeat(9999)))).len() < 100);
+        assert!(detail(parse_json(&format!(r#"{{"{}":1}}"#, "x".repeat(9999)))).len() < 200);
     }
 
     #[test]

@@ -19,11 +19,18 @@ pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
         })
 }
 
+/// Whether an operation reads one thing, of which its answer has the ETag and which conditions are about.
+pub const fn reads_one(op: &Op) -> bool {
+    matches!(op.method, Method::Get)
+        && !op.writes()
+        && !op.reply.is_list()
+        && !matches!(op.reply, Reply::Events)
+}
+
 /// Adds the headers of a complete answer, which the operation itself does not know.
 pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     let op = call.request.op;
-    let reads_one = op.method == Method::Get && !op.writes() && !op.reply.is_list() && answer.status == 200;
-    if answer.tagged || reads_one {
+    if answer.tagged || (reads_one(op) && answer.status == 200) {
         let tag = call.answer.tag.take().unwrap_or_else(|| etag(body));
         answer.headers.push(("etag", tag));
     }

@@ -55,9 +55,13 @@ impl Routes {
             }
         }
         for route in SystemRoute::ALL {
-            paths.push((route.path().to_owned(), Target::System(route, IssuerKind::Installation)));
-            for path in route.tenant_paths() {
-                paths.push(((*path).to_owned(), Target::System(route, IssuerKind::Tenant)));
+            let installation = [(route.path(), IssuerKind::Installation)].into_iter();
+            let tenants = route.tenant_paths().iter().map(|path| (*path, IssuerKind::Tenant));
+            for (path, kind) in installation.chain(tenants) {
+                paths.push((path.to_owned(), Target::System(route, kind)));
+                if route.is_typed() {
+                    paths.push((format!("{path}/"), Target::System(route, kind)));
+                }
             }
         }
         let mut router = Router::new();

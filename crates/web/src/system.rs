@@ -279,6 +279,11 @@ impl SystemRoute {
         Ok(if self.is_published() { revalidated(answer) } else { answer })
     }
 
+    /// Whether people type its address: a slash at its end makes no other.
+    pub const fn is_typed(self) -> bool {
+        matches!(self, Self::Console | Self::Device | Self::PasswordReset | Self::Documentation)
+    }
+
     /// Whether scripts of any site may read the answer: it follows from no cookie.
     pub(crate) const fn is_open_to_scripts(self) -> bool {
         matches!(

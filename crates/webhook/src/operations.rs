@@ -327,8 +327,7 @@ fn tested_schema() -> serde_json::Value {
 fn replay_schema() -> serde_json::Value {
     let cursor =
         json!({ "type": "string", "minLength": 1, "maxLength": 512, "description": "A cursor of the feed." });
-    let moment =
-        json!({ "type": "string", "format": "date-time", "description": "A time, as events have it." });
+    let moment = |about: &str| json!({ "type": "string", "format": "date-time", "description": about });
     let way = |members: serde_json::Value, required: &[&str]| json!({ "type": "object", "additionalProperties": false, "required": required, "properties": members });
     json!({
         "description": "What is sent again, in one of four ways.",
@@ -336,7 +335,7 @@ fn replay_schema() -> serde_json::Value {
             way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MOST_NAMED, "description": "The ids of events.",
                 "items": { "type": "string", "pattern": "^[0-9]{1,18}$" } } }), &["ids"]),
             way(json!({ "after": cursor, "until": cursor }), &["after", "until"]),
-            way(json!({ "from": moment, "to": moment }), &["from", "to"]),
+            way(json!({ "from": moment("Events of this time and later, by the time that they have."), "to": moment("Events before this time: what has it is not sent.") }), &["from", "to"]),
             way(json!({ "dead": { "const": true, "description": "All that was given up." } }), &["dead"]),
         ],
     })

@@ -4,7 +4,7 @@
 use chancery_record::{Column, Field, Value};
 use uuid::Uuid;
 
-use crate::{Context, Reach, Scope, Shape, Sql};
+use crate::{Context, Lineage, Reach, Scope, Shape, Sql};
 
 /// What an event belongs to, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,10 @@ impl Placement {
     /// Where a row with these values belongs.
     pub fn of(context: &Context, shape: &Shape, values: &[Value]) -> Self {
         if let Scope::Store(store) = &context.scope {
-            return Self { instance: Some(Place::Id(store.id)), ..Self::default() };
+            let Lineage { customer, subscription, tenant, .. } = store.lineage;
+            let [customer, subscription, tenant, instance] =
+                [customer, subscription, tenant, Some(store.id)].map(|id| id.map(Place::Id));
+            return Self { customer, subscription, tenant, instance };
         }
         let at = |field: &'static Field| match field.value(values) {
             Value::Id(id) => Some(Place::Id(*id)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::settings::Options;
 use uuid::Uuid;
 
-use crate::Problem;
+use crate::{Lineage, Problem};
 
 /// The scope of a caller: what its rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct StoreScope {
     pub name: String,
     /// Its options.
     pub options: Arc<Options>,
+    /// What it belongs to: its subscription, that one's customer, and the tenant, where it serves one alone.
+    pub lineage: Lineage,
     /// The number of the snapshot of authenticators' metadata in effect, if there is one.
     pub metadata: Option<i64>,
 }

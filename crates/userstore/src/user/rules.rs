@@ -6,6 +6,9 @@ use super::User;
 
 impl Rules for User {
     fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
+        // what is not there was confirmed by nobody
+        self.email_address_confirmed &= self.email_address.is_some();
+        self.phone_number_confirmed &= self.phone_number.is_some();
         let Some(was) = was else { return };
         // the confirmation is of one address and does not carry over to another
         if self.email_address != was.email_address && !provided.contains(Self::EMAIL_ADDRESS_CONFIRMED) {

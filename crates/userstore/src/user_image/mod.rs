@@ -172,6 +172,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn refuse(refused: &Refusal) -> Problem {
     let kind = match refused {
+        Refusal::Members(errors) => return Problem::wrong(errors.clone()),
         Refusal::UnsupportedType => ProblemKind::UnsupportedMediaType,
         Refusal::TooLarge(_) => ProblemKind::PayloadTooLarge,
         Refusal::Malformed(_) | Refusal::Disagrees(_) | Refusal::TooManyPixels(_) => {

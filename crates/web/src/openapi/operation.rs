@@ -10,6 +10,7 @@ use chancery_resource::{
 use serde_json::{Map, Value, json};
 
 use super::schema::{self, Form, object, reference};
+use crate::complete::reads_one;
 
 /// Describes an operation; its own body forms are added to the schemas.
 pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) -> Value {
@@ -177,6 +178,10 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
         }));
     }
     let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
+    let if_match = || {
+        let about = "The item's ETag or its quoted concurrency token, or the request fails.";
+        header("If-Match", about, json!({ "type": "string", "examples": ["*"] }))
+    };
     match op.method {
         Method::Post if op.permit != Permit::Public && op.writes() => parameters.push(header(
             "Idempotency-Key",
@@ -184,13 +189,10 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
         )),
         Method::Put | Method::Patch | Method::Delete if op.has_item() => {
-            parameters.push(header(
-                "If-Match",
-                "The item's ETag or its quoted concurrency token, or the request fails.",
-                json!({ "type": "string", "examples": ["*"] }),
-            ));
+            parameters.push(if_match());
         }
-        Method::Get if op.reply == Reply::One => {
+        Method::Get if reads_one(op) => {
+            parameters.push(if_match());
             parameters.push(header(
                 "If-None-Match",
                 "An ETag: answers 304 if the item is still the same.",
@@ -426,18 +428,33 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         success["headers"]["Idempotency-Replayed"] =
             header("`true` when the answer is that of an earlier request with the same key.", "string");
     }
+    if reads_one(op) {
+        success["headers"]["ETag"] = header("The state of the item, by its content.", "string");
+    }
     let mut responses = Map::new();
     responses.insert(op.status.to_string(), success);
-    if op.method == Method::Get && op.reply == Reply::One {
+    if reads_one(op) {
         responses
             .insert("304".into(), json!({ "description": "The item is still what If-None-Match names." }));
     }
+    for status in refusals(op) {
+        responses
+            .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Problem{status}") }));
+    }
+    Value::Object(responses)
+}
+
+/// The statuses by which an operation refuses.
+fn refusals(op: &Op) -> Vec<u16> {
     let mut statuses = vec![400, 404, 405, 406, 429, 500, 503];
     if op.permit != Permit::Public {
         statuses.extend([401, 403]);
     }
     if op.writes() {
-        statuses.extend([409, 412]);
+        statuses.push(409);
+    }
+    if op.writes() || reads_one(op) {
+        statuses.push(412);
     }
     if op.takes_body() {
         statuses.extend([413, 415]);
@@ -449,9 +466,5 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
     if is_feed || (op.method == Method::Post && op.permit != Permit::Public && op.writes()) {
         statuses.push(410);
     }
-    for status in statuses {
-        responses
-            .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Problem{status}") }));
-    }
-    Value::Object(responses)
+    statuses
 }

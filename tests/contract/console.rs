@@ -36,6 +36,7 @@ mod tenant;
 mod trail;
 mod tree;
 mod trial;
+mod twice;
 mod welcome;
 
 use chancery_testkit::World;

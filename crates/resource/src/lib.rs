@@ -87,7 +87,7 @@ pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
 pub use write::named::MAX_RELATED;
-pub use write::operation::{finish, flush, read_form, run};
+pub use write::operation::{explain, finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, create_row, write_rows};
 pub use write::precheck::check_body;
 pub use write::protect::check_act;

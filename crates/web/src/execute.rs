@@ -10,7 +10,7 @@ use chancery_auth::Caller;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     Action, Answer, Authority, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions,
-    Problem, Reply, Request, Shape, Steps, finish, read_later, run,
+    Problem, Reply, Request, Shape, Steps, explain, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
@@ -214,6 +214,8 @@ impl AuthorizedRequest<'_> {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     *rights = self.renew_rights(rights).await?;
                 }
+                // another request with the key came first, at the same moment: now it is found
+                Err(problem) if matches!(problem.cause, Some(Error::Unique(_))) => {}
                 claimed => return claimed,
             }
         }
@@ -363,7 +365,11 @@ impl Running<'_> {
                 complete(&mut call, &mut answer, &mut body);
             }
             match &claim {
-                Some(claim) if answer.is_final() => claim.record(tx, &call, &answer, &body)?,
+                Some(claim) if answer.is_final() => {
+                    // what the operation has queued may be sent here, and be refused
+                    let recorded = claim.record(tx, &call, &answer, &body);
+                    recorded.map_err(|problem| explain(&mut call, tx, problem))?;
+                }
                 Some(claim) if answer.piece.is_some() => claim.renew(tx, call.context.now)?,
                 _ => {}
             }

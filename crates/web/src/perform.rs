@@ -1,14 +1,15 @@
 //! Operations that pages run: the half of a request that begins once it was read, with a person's rights of now.
 
-use std::{ptr, sync::Arc};
+use std::{ptr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
 use chancery_record::{FieldError, Timestamp, read_json};
-use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request, Unchanged};
+use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request, Shape, Unchanged};
 use chancery_store::Error;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use uuid::Uuid;
 
 use crate::{
     app::App,
@@ -20,6 +21,10 @@ use crate::{
 
 /// The most bytes of an answer that a page is made of.
 const LARGEST: usize = 8 << 20;
+
+/// How long a form that is sent twice waits for what came of it the first time, and how often it asks.
+const TURN: Duration = Duration::from_millis(100);
+const TURNS: usize = 100;
 
 /// An operation that a page runs.
 #[derive(Clone)]
@@ -158,7 +163,7 @@ impl App {
             Some(key) => {
                 let request = idempotency::digest(parts, &digested.unwrap_or_default());
                 let about = (caller.id, op.shape, allowed.scope.store());
-                match authorized.claim(&mut rights, about, key.as_bytes(), request).await? {
+                match claim_in_turn(&authorized, &mut rights, about, (key.as_bytes(), request)).await? {
                     Claim::Held(claim) => Some(claim),
                     Claim::Answered(response) => return collect(response).await,
                 }
@@ -173,6 +178,26 @@ impl App {
         };
         collect(outcome?).await
     }
+}
+
+/// Claims the key of a form. One that is sent twice waits for what came of it the first time, so that both say the same.
+async fn claim_in_turn(
+    authorized: &AuthorizedRequest<'_>,
+    rights: &mut Rights,
+    about: (Uuid, &'static Shape, i64),
+    (key, request): (&[u8], Vec<u8>),
+) -> Result<Claim, Problem> {
+    let is_running = |problem: &Problem| {
+        problem.kind == ProblemKind::Conflict
+            && problem.headers.iter().any(|(name, _)| *name == "retry-after")
+    };
+    for _ in 0..TURNS {
+        match authorized.claim(rights, about, key, request.clone()).await {
+            Err(problem) if is_running(&problem) => tokio::time::sleep(TURN).await,
+            claimed => return claimed,
+        }
+    }
+    authorized.claim(rights, about, key, request).await
 }
 
 impl App {

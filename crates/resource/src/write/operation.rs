@@ -120,7 +120,7 @@ pub fn flush(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
 /// Finds the member behind a unique index that was violated. The operation runs once more where only looking
 /// before writing shows it, as for the elements of a batch, and where the body cannot be the reason: then
 /// another operation came first, and its rows can be found now. An operation of its own may have another way then.
-fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
+pub fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
     let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
     let refused = taken(call.request.op.shape, index, "");
     let op = call.request.op;

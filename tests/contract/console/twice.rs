@@ -1,0 +1,52 @@
+//! Forms that are sent at the same moment: the same one twice, and two that want the same name.
+
+use chancery_testkit::on_both_engines;
+use futures_util::future::join_all;
+
+use super::{administrator, post};
+
+const NEW: &str = "/console/store/default/User/new";
+
+on_both_engines! {
+    /// A second click makes no second, and leads where the first one does.
+    async fn a_form_that_is_sent_twice_at_once_makes_one(world: World) {
+        let mut browser = administrator(&world).await;
+        for round in 0..5 {
+            let form = browser.open(NEW).await;
+            let (key, login) = (form.field("key"), format!("twice{round}"));
+            let fields = [("key", key.as_str()), ("loginName", login.as_str())];
+            let mut clicks = [browser.clone(), browser.clone(), browser.clone(), browser.clone()];
+            let sent = clicks.iter_mut().map(|browser| post(&world, browser, &form, NEW, &fields));
+            let pages = join_all(sent).await;
+            for page in &pages {
+                assert!(page.status == 200 && page.address == pages[0].address, "{}: {}", page.address, page.html);
+            }
+            let made = world.admin.get(&world.path(&format!("/User?filter=loginName%20eq%20%22{login}%22"))).await.is(200).json();
+            assert_eq!(made.as_array().unwrap().len(), 1);
+        }
+    }
+
+    /// Whoever comes second is told at which field, whether the form is sent or judged while it is filled in.
+    async fn a_taken_name_is_told_at_its_field(world: World) {
+        let mut browser = administrator(&world).await;
+        for round in 0..5 {
+            let login = format!("taken{round}");
+            let forms = [browser.open(NEW).await, browser.open(NEW).await, browser.open(NEW).await, browser.open(NEW).await];
+            let mut browsers = [browser.clone(), browser.clone(), browser.clone(), browser.clone()];
+            let sent = browsers.iter_mut().zip(&forms).enumerate().map(async |(number, (browser, form))| {
+                let key = form.field("key");
+                let mut fields = vec![("key", key.as_str()), ("loginName", login.as_str())];
+                if number % 2 == 1 {
+                    fields.push(("check", "true"));
+                }
+                post(&world, browser, form, NEW, &fields).await
+            });
+            let pages = join_all(sent).await;
+            let refused: Vec<_> = pages.iter().filter(|page| page.status != 200).collect();
+            assert!(!refused.is_empty(), "two were sent");
+            for page in refused {
+                assert!(page.status == 409 && page.html.contains("href=\"#f-loginName\""), "{}: {}", page.status, page.html);
+            }
+        }
+    }
+}

@@ -349,7 +349,7 @@ if (note) {
   // What was there from the beginning is not read out: it is said again. Then the address, which may be mailed, tells of it no more.
   const says = one("output", note), end = () => { if (note.matches(":hover, :focus-within")) setTimeout(end, 1000); else { note.remove(); history.replaceState(null, "", location.href.replace(/[?&]done=.*/, "")); } };
   setTimeout(() => { says.textContent += ""; }, 200);
-  setTimeout(end, one("form", note) ? 10000 : 4000);
+  setTimeout(end, one("form", note) ? 60000 : 4000);
 }
 
 /* Keys */

@@ -1,43 +1,91 @@
 //! Fresh proofs: what reaches far is done only by who has just proven who they are. A form that comes too late, or after
 //! its session, is kept in a page until its person has signed in again.
 
+use std::{collections::HashSet, sync::LazyLock};
+
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_resource::{Method, Op, Problem, ProblemKind, random};
-use chancery_signin::ConsolePreference;
-use chancery_web::{AnswerBody, App, Cookies};
+use chancery_record::{Field, Kind, parse_id};
+use chancery_resource::{
+    Action, Body, CarriedBy, Custom, Op, Problem, ProblemKind, Protection, RelationChange, Shape, random,
+    settings::CATALOGUE,
+};
+use chancery_signin::{ConsolePreference, console_digest};
+use chancery_web::{AnswerBody, App, Cookies, Input};
 use http::{Response, request::Parts};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::{
+    directory,
+    fields::{is_made_and_told, is_secret, plain},
     forgery,
     render::page,
-    visit::{Parameters, Visit, one, plain},
+    session::SESSION,
+    visit::{self, Parameters, Visit, one},
     words::Words,
 };
 
 /// How long a proof is fresh, in ms.
 const FRESH_MS: i64 = 10 * 60_000;
+/// What forms send for the server alone.
+const UNTOLD: [&str; 5] = ["csrf", "kept", "key", "base", "concurrencyToken"];
+/// The most characters that are shown of what a kept form sends in one field.
+const LONGEST_TOLD: usize = 500;
 /// The cookie that a kept form belongs to.
 const KEPT: &str = "console-kept";
-/// The paths of operations that want a fresh proof wherever they write.
-const GRAVE: [&str; 5] =
-    ["/RoleAssignment", "/ClientAppSecret", "/ClientAppKeySet", "/CertStore", "/SignInSession"];
-/// The names of other operations that want one.
-const GRAVE_NAMES: [&str; 5] = [
-    "EraseUser",
-    "SignOutApplicationUser",
-    "DeleteSignInFactor",
-    "CreateEventSubscription",
-    "CreateEventSubscriptionSecret",
-];
-
-/// Whether an operation wants a fresh proof: it grants, makes secrets and keys, ends sessions, or erases.
+/// Whether an operation wants a fresh proof, whatever it is asked for: it gives rights or decides who gets in, makes a secret, or
+/// takes a password.
 pub fn is_wanted(op: &Op) -> bool {
-    let is_grave = GRAVE.iter().any(|path| op.path.split('/').nth(1) == path.get(1..));
-    // recoveries and access passes let people in
-    let is_entry = op.path.starts_with("/administration/passkey-security/");
-    op.method != Method::Get
-        && (is_grave || is_entry || GRAVE_NAMES.contains(&op.name) || op.name.contains("ScimToken"))
+    let makes_secret = matches!(op.action, Action::Create | Action::CreateBatch)
+        && op.shape.fields.iter().any(is_made_and_told);
+    let takes_password = match op.action {
+        Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().any(is_password),
+        Action::ReplaceMembers(fields) => fields.iter().any(|field| reaches(op, field.wire())),
+        _ => false,
+    };
+    op.writes() && (op.is_grave() || makes_secret || takes_password)
+}
+
+fn is_password(field: &Field) -> bool {
+    matches!(field.kind, Kind::Text(rule) if rule.format == Some("password"))
+}
+
+/// Whether a person is reached by what this member of a row says: who sets it gets what is sent there.
+fn reaches(op: &Op, wire: &str) -> bool {
+    let protection = op.shape.writes.protection;
+    protection.is_some_and(|protection| protection.reached_by.iter().any(|field| field.wire() == wire))
+}
+
+/// Whether an operation wants a fresh proof for what it is asked for: as [`is_wanted`], or it changes by what a person is reached.
+fn is_wanted_for(input: &Input) -> bool {
+    let changes = matches!(input.op.action, Action::Replace | Action::Patch | Action::ReplaceBatch);
+    let named =
+        |row: &Value| row.as_object().is_some_and(|row| row.keys().any(|wire| reaches(input.op, wire)));
+    let is_reached = changes
+        && input.body.as_ref().is_some_and(|body| match body {
+            Value::Array(rows) => rows.iter().any(named),
+            row => named(row),
+        });
+    is_reached || is_wanted(input.op)
+}
+
+/// The groups that get members by what an operation is asked for, as far as ids say: where one gives a role, so do they.
+fn joined(input: &Input) -> Option<(&'static Shape, Vec<Uuid>)> {
+    let Action::Relate(name, RelationChange::Set | RelationChange::Add) = input.op.action else {
+        return None;
+    };
+    let relation = input.op.shape.relation(name)?;
+    let gives = |shape: &Shape| {
+        let passes_on = |protection: &Protection| {
+            protection.carried_by == CarriedBy::Itself && protection.links.protect(relation)
+        };
+        shape.writes.protection.is_some_and(passes_on)
+    };
+    let shape = [input.op.shape, relation.target].into_iter().find(|shape| gives(shape))?;
+    let related = input.body.as_ref().and_then(|body| body["relatedIds"].as_array());
+    let related = related.into_iter().flatten().filter_map(Value::as_str);
+    let ids = input.path.iter().map(String::as_str).chain(related);
+    Some((shape, ids.filter_map(parse_id).collect()))
 }
 
 impl Visit<'_> {
@@ -56,12 +104,36 @@ impl Visit<'_> {
         }
         Ok(())
     }
+
+    /// Goes on where what is to be done wants no fresh proof, or the person has just given one.
+    ///
+    /// # Errors
+    /// The proof is too old; those of the store.
+    pub async fn prove(&self, inputs: &[Input]) -> Result<(), Problem> {
+        if !self.is_stale() {
+            return Ok(());
+        }
+        if inputs.iter().any(is_wanted_for) {
+            return self.fresh();
+        }
+        for (shape, ids) in inputs.iter().filter_map(joined) {
+            if !self.app.carried_roles(&self.visitor, shape, ids, self.now).await?.is_empty() {
+                return self.fresh();
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Whether a form is one that was kept for this browser.
-pub fn is_kept(app: &App, cookies: &Cookies, form: &[(String, String)]) -> bool {
-    let (Some(cookie), Some(shown)) = (cookies.find(KEPT), one(form, "kept")) else { return false };
-    forgery::is_ours(&app.context.master, cookie.as_bytes(), shown)
+/// Whether a form is of a page of the session whose cookie came along, which may have ended, or was kept from such a page for this
+/// browser.
+pub fn is_own(app: &App, cookies: &Cookies, form: &[(String, String)]) -> bool {
+    let master = &app.context.master;
+    let session = cookies.find(SESSION).map(|cookie| console_digest(master, &cookie));
+    let kept = cookies.find(KEPT).map(String::into_bytes);
+    [(session, "csrf"), (kept, "kept")].into_iter().any(|(secret, name)| {
+        secret.zip(one(form, name)).is_some_and(|(secret, shown)| forgery::is_ours(master, &secret, shown))
+    })
 }
 
 /// What the page of a kept form says where it wants a proof: it leads to the sign-in, in a tab of its own.
@@ -88,17 +160,61 @@ pub fn keep(
     cookies.set(KEPT, &cookie, None);
     let typed = form.iter().filter(|(name, _)| name != "csrf" && name != "kept");
     let mut hidden: Vec<Value> = typed.map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let sent: Vec<Value> = told(words, form).collect();
     let kept = forgery::token(&app.context.master, cookie.as_bytes());
     hidden.push(json!({ "name": "kept", "value": kept }));
     if let Some(members) = content.as_object_mut() {
         members.insert("action".to_owned(), json!(parts.uri.path()));
         members.insert("hidden".to_owned(), Value::Array(hidden));
+        members.insert("sent".to_owned(), Value::Array(sent));
         members.insert("send".to_owned(), json!(words.page("again_send")));
     }
     let heading = content.get("heading").and_then(Value::as_str).unwrap_or_default();
-    let mut response = page(status, "again.html", &plain(parts, words, preference, heading, &content))?;
+    let mut response =
+        page(status, "again.html", &visit::plain(parts, words, preference, heading, &content))?;
     cookies.write(&mut response);
     Ok(response)
+}
+
+/// What a form sends, for people: what they typed or chose. Of secrets it says no more than that there is one.
+fn told(words: &Words, form: &Parameters) -> impl Iterator<Item = Value> {
+    // what was there when the form was opened is sent along, and changes nothing
+    let base: Value = one(form, "base").and_then(|base| serde_json::from_str(base).ok()).unwrap_or_default();
+    let is_told = move |name: &str, value: &str| {
+        let was = base.get(name).map(plain);
+        !UNTOLD.contains(&name) && was.unwrap_or_default() != value
+    };
+    form.iter().enumerate().filter_map(move |(at, (name, value))| {
+        // a switch sends `false` before itself
+        let is_overruled = value == "false" && form.iter().skip(at + 1).any(|(later, _)| later == name);
+        (is_told(name, value) && !is_overruled).then(|| {
+            let mut text: String = value.chars().take(LONGEST_TOLD).collect();
+            if text.len() < value.len() {
+                text.push('…');
+            }
+            if text.is_empty() {
+                text.push_str(words.page("not_set"));
+            }
+            let text = if is_secret_name(name) { "•••••".to_owned() } else { text };
+            json!({ "label": words.field(name), "text": text })
+        })
+    })
+}
+
+/// Whether a field of this name holds a secret, wherever there is one.
+fn is_secret_name(name: &str) -> bool {
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let fields = directory::operations().flat_map(|op| {
+            let own: &[Field] = match op.action {
+                Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields,
+                _ => &[],
+            };
+            own.iter().chain(op.shape.fields)
+        });
+        let fields = fields.filter(|field| is_secret(field, &Value::Null)).map(Field::wire);
+        fields.chain(CATALOGUE.iter().filter(|entry| entry.secret).map(|entry| entry.name)).collect()
+    });
+    NAMES.contains(name)
 }
 
 /// The page where a proof in a tab of its own ends.
@@ -111,7 +227,7 @@ pub fn proven(parts: &Parts, words: &'static Words) -> Result<Response<AnswerBod
         "heading": heading, "text": words.page("proven_text"), "facts": [], "trace": "",
         "link": { "href": "/console", "label": words.page("to_overview") },
     });
-    page(200, "message.html", &plain(parts, words, None, heading, &content))
+    page(200, "message.html", &visit::plain(parts, words, None, heading, &content))
 }
 
 #[cfg(test)]
@@ -126,15 +242,47 @@ mod tests {
         };
         for name in [
             "CreateRoleAssignment",
+            "CreateClientAppRole",
             "DeleteClientAppSecret",
             "CreateClientAppKeySet",
-            "EraseUser",
+            "CreateClientAppFederatedIdentity",
+            "PatchClientAppRedirectUri",
+            "CreateClientAppResource",
+            "CreateIdpInstanceScimToken",
+            "CreateScimToken",
+            "CreateEventSubscription",
+            "CreateEventSubscriptionSecret",
+            "SetInitialPassword",
+            "ResetPassword",
+            "ChangePassword",
+            "RemovePasswordBatch",
+            "IssueTemporaryAccessPass",
+            "DeletePasskeyCredential",
+            "DeleteSignInFactor",
+            "CreateSecurityContact",
+            "UpdateUserEmailAddress",
+            "StartRecovery",
             "ApproveRecovery",
+            "EraseUser",
             "SignOutApplicationUser",
+            "EndSignInSession",
         ] {
             assert!(is_wanted(find(name)), "{name}");
         }
-        for name in ["GetRoleAssignments", "CreateClientApp", "DeleteUser", "CreateClientAppScope"] {
+        for name in [
+            "GetRoleAssignments",
+            "GetScimTokens",
+            "CreateClientApp",
+            "CreateClientAppScope",
+            "CreateUser",
+            "PatchUser",
+            "SetUserState",
+            "ResetAccessFailedCount",
+            "SendPasswordResetEmail",
+            "DeleteUser",
+            "CreateUserProfile",
+            "CreateGroupMetadata",
+        ] {
             assert!(!is_wanted(find(name)), "{name}");
         }
     }

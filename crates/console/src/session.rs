@@ -5,8 +5,8 @@ use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, random};
 use chancery_signin::{CONSOLE, CONSOLE_RETURN, ConsoleEntry, console_digest, end_console_session};
 use chancery_store::{Mode, Tx};
-use chancery_web::{AnswerBody, App, Cookies};
-use http::Response;
+use chancery_web::{AnswerBody, App, Cookies, sign_out};
+use http::{Response, request::Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::render::see_other;
@@ -114,19 +114,20 @@ pub async fn come_back(
     Ok(Entered::In(response))
 }
 
-/// Ends the session, and goes on to where the person signs out everywhere.
+/// Ends the session and the sign-in, which would let in whoever comes next.
 ///
 /// # Errors
 /// Those of the store.
 pub async fn leave(
     app: &App,
+    parts: &Parts,
     mut cookies: Cookies,
-    digest: Vec<u8>,
+    (digest, now): (Vec<u8>, Timestamp),
 ) -> Result<Response<AnswerBody>, Problem> {
     let ending = move |tx: &mut Tx<'_>| end_console_session(tx, &digest);
     app.store.run("LeaveConsole", Mode::Write, None, ending).await?;
     cookies.set(SESSION, "", Some(0));
-    let mut response = see_other("/connect/endsession");
+    let mut response = sign_out(app, parts, now).await?;
     let name = http::HeaderName::from_static("clear-site-data");
     response.headers_mut().insert(name, http::HeaderValue::from_static("\"cache\""));
     cookies.write(&mut response);

@@ -122,6 +122,9 @@ async fn route(
     let visitor = match visitor {
         Err(problem) if is_post && is_ours && seconds_to_wait(&problem).is_some() => {
             let form = read_post(app, parts, body, SMALL).await?;
+            if !proof::is_own(app, &cookies, &form) {
+                return Err(problem);
+            }
             let told = Failure::of(parts, words, &problem);
             return proof::keep(app, parts, cookies, (words, None, &form), told.of_form(words));
         }
@@ -132,26 +135,24 @@ async fn route(
     };
     let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
-        let shown = one(&form, "csrf").unwrap_or_default();
-        let is_ours = is_ours
-            && (forgery::is_ours(&app.context.master, &visitor.digest, shown)
-                || proof::is_kept(app, &cookies, &form));
-        if !is_ours {
+        if !is_ours || !proof::is_own(app, &cookies, &form) {
             let detail = "The form is of another page than this server's, or of a session that has ended.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
         if segments == ["signout"] {
-            return session::leave(app, cookies, visitor.digest).await;
+            return session::leave(app, parts, cookies, (visitor.digest, now)).await;
         }
     }
     let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
     let words = preferred.map_or(words, |language| Words::of([language.as_str()]));
     let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
     let visit = Visit { app, parts, visitor, words, query, form, now, store };
-    if visit.visitor.has_no_role() {
-        return visit.message(403, words.page("no_role_title"), words.page("no_role_text"));
-    }
-    let answered = dispatch(&visit, segments).await;
+    let answered = match segments {
+        // who may administer nothing has an account all the same
+        ["me", ..] => dispatch(&visit, segments).await,
+        _ if visit.visitor.has_no_role() => visit.without_role(),
+        _ => dispatch(&visit, segments).await,
+    };
     let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
     if is_unproven && is_post {
         let kept = (words, Some(&visit.visitor.preference), &visit.form);
@@ -213,7 +214,7 @@ async fn before_sign_in(
     Ok(Some(response))
 }
 
-/// Answers who is not signed in: a form is kept, and a page leads to the sign-in.
+/// Answers who is not signed in: a form of the session that has ended is kept, and a page leads to the sign-in.
 async fn of_stranger(
     app: &App,
     (parts, body, segments): Asked<'_>,
@@ -225,7 +226,9 @@ async fn of_stranger(
     let asks = parts.headers.get("sec-fetch-dest");
     if is_post && is_ours && segments != ["signout"] {
         let form = read_post(app, parts, body, SMALL).await?;
-        return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
+        if proof::is_own(app, &cookies, &form) {
+            return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
+        }
     }
     if is_post || parts.headers.contains_key("sec-purpose") || asks.is_some_and(|asks| asks != "document") {
         let detail = "The session has ended. Sign in again: nothing was changed.";
@@ -276,8 +279,8 @@ impl Visit<'_> {
         if self.lacks_role(input.op.permit) {
             return Err(self.missing_role(input.op.permit));
         }
-        if !input.dry_run && proof::is_wanted(input.op) {
-            self.fresh()?;
+        if !input.dry_run {
+            self.prove(std::slice::from_ref(&input)).await?;
         }
         let done = self.app.perform(self.parts, &self.visitor, input, self.now).await;
         done.map_err(|problem| self.words.problem(problem))
@@ -288,9 +291,7 @@ impl Visit<'_> {
     /// # Errors
     /// The number of the first that refuses, with its problem.
     pub async fn perform_together(&self, inputs: Vec<Input>) -> Result<Vec<Output>, (usize, Problem)> {
-        if inputs.iter().any(|input| proof::is_wanted(input.op)) {
-            self.fresh().map_err(|problem| (0, problem))?;
-        }
+        self.prove(&inputs).await.map_err(|problem| (0, problem))?;
         let done = self.app.perform_together(&self.visitor, inputs, self.now).await;
         done.map_err(|(number, problem)| (number, self.words.problem(problem)))
     }
@@ -363,6 +364,17 @@ impl Visit<'_> {
                 "link": { "href": "/console", "label": self.words.page("to_overview") },
             }),
         )
+    }
+
+    /// Says that the person has no role here, with the ways out.
+    fn without_role(&self) -> Result<Response<AnswerBody>, Problem> {
+        let words = self.words;
+        let heading = words.page("no_role_title");
+        let content = json!({
+            "heading": heading, "text": words.page("no_role_text"), "facts": [self.visitor.login], "trace": "",
+            "link": { "href": "/console/me", "label": words.page("oneself") }, "leave": words.page("sign_out"),
+        });
+        self.page(403, "message.html", heading, &content)
     }
 
     /// What was refused as a whole, with the way on.

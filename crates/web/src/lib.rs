@@ -56,7 +56,7 @@ pub use event_types::{EventRow, event_rows, schema as event_schema};
 pub use health::{HealthReport, JobState};
 pub use listener::{Listener, serve};
 pub use openapi::document;
-pub use pages::{Cookies, are_served, languages};
+pub use pages::{Cookies, are_served, languages, sign_out};
 pub use perform::{Input, Output};
 pub use provision::{Authority, Provision};
 pub use system::SystemRoute;

@@ -16,6 +16,7 @@ use chancery_signin::{
     ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, PASSWORD, Page,
     PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
 };
+use chancery_store::Error;
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
 pub use content::content;
@@ -99,25 +100,8 @@ pub async fn answer(
         return Ok(as_get(parts, form));
     }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    let browser = cookies.browser().unwrap_or_else(|| {
-        let made = cookies::value(&random::<32>());
-        // a form of another site's brings no cookies: it must not replace those that are there
-        if parts.method == Method::GET {
-            cookies.set_browser(&made);
-        }
-        made
-    });
-    let visit = Visit {
-        issuer: issuer.clone(),
-        browser,
-        session: cookies.session(),
-        device: cookies.device(),
-        origin: Origin {
-            address: address_of(parts).to_string(),
-            user_agent: text(&parts.headers, header::USER_AGENT).map(str::to_owned),
-        },
-        now,
-    };
+    // a form of another site's brings no cookies: it must not replace those that are there
+    let visit = visit(&mut cookies, issuer, parts, (parts.method == Method::GET, now));
     let query = read_form(raw)?;
     let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
     let kept = match named.and_then(|id| Some((id, cookies.flow(id)?))) {
@@ -148,6 +132,40 @@ pub async fn answer(
         (_, None) if step == SIGNED_OUT => Ok(browser.signed_out().await),
         (_, None) => browser.show(step).await,
         (_, Some(form)) => Box::pin(browser.post(step, form)).await,
+    }
+}
+
+/// Signs out whoever uses this browser, by a form of another page of this server's, which has proven itself and asked.
+///
+/// # Errors
+/// Those of the store.
+pub async fn sign_out(app: &App, parts: &Parts, now: Timestamp) -> Result<Response<AnswerBody>, Problem> {
+    let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
+    let visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
+    let languages = languages(parts);
+    let browser = Browser { app, parts, cookies, visit, query: Vec::new(), languages, kept: None };
+    browser.end_confirmed().await
+}
+
+/// A request of a browser, which is known again by a cookie; one that has none gets it where `can_set` says so.
+fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): (bool, Timestamp)) -> Visit {
+    let browser = cookies.browser().unwrap_or_else(|| {
+        let made = cookies::value(&random::<32>());
+        if can_set {
+            cookies.set_browser(&made);
+        }
+        made
+    });
+    Visit {
+        issuer: issuer.clone(),
+        browser,
+        session: cookies.session(),
+        device: cookies.device(),
+        origin: Origin {
+            address: address_of(parts).to_string(),
+            user_agent: text(&parts.headers, header::USER_AGENT).map(str::to_owned),
+        },
+        now,
     }
 }
 
@@ -289,6 +307,14 @@ impl Browser<'_> {
             }
             SigningOut::Done(done) => self.leave_signed_out(&done, is_post),
             SigningOut::Error(error) => Ok(error_page(&self, error).await),
+        }
+    }
+
+    async fn end_confirmed(self) -> Result<Response<AnswerBody>, Problem> {
+        match self.provider().end_session(&self.visit, &self.query, true).await? {
+            SigningOut::Done(done) => self.leave_signed_out(&done, true),
+            SigningOut::Error(error) => Ok(error_page(&self, error).await),
+            SigningOut::Ask(_) => Err(Error::Internal("a sign-out asks what was asked".into()).into()),
         }
     }
 

@@ -7,12 +7,13 @@ use chancery_auth::{
     load_store_context, opens, store_names,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{Op, Permit, Problem, ProblemKind};
+use chancery_resource::{CarriedRole, Context, LIST, Op, Permit, Problem, ProblemKind, Scope, Shape};
 use chancery_signin::{
     CONSOLE, ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
     find_console_session, is_at_least, note_console_use,
 };
 use chancery_store::{Class, Mode, Tx};
+use uuid::Uuid;
 
 use crate::{
     app::App,
@@ -148,6 +149,33 @@ fn caller_of(
 }
 
 impl App {
+    /// The roles that rows of the user store that is looked at carry, by the ids of the rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn carried_roles(
+        &self,
+        visitor: &Visitor,
+        shape: &'static Shape,
+        ids: Vec<Uuid>,
+        now: Timestamp,
+    ) -> Result<Vec<CarriedRole>, Problem> {
+        let store = visitor.store.as_ref().map(|store| store.scope.clone());
+        let Some((protection, store)) = shape.writes.protection.zip(store).filter(|_| !ids.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let app = Arc::clone(&self.context);
+        let looking = move |tx: &mut Tx<'_>| {
+            let context = Context::new(&app, Scope::Store(store.clone()), now, None, None);
+            let mut found = Vec::new();
+            for ids in ids.chunks(LIST) {
+                found.extend((protection.find)(&context, tx, ids)?);
+            }
+            Ok::<_, Problem>(found)
+        };
+        self.store.run("CarriedRoles", Mode::Quick, None, looking).await
+    }
+
     /// Who shows this cookie, if that is a session that lasts. The person looks at the user store that the path names,
     /// else at the one that was looked at last if it is still open to the person, else at the first that is.
     ///

@@ -53,6 +53,7 @@ macro_rules! event_subscription_operations {
                 A::Custom(Custom::writing($crate::make_secret)),
                 "Makes a new secret, which only this answer shows. For 24 hours the former one signs, too.",
             )
+            .grave()
             .added(),
             Op::new(
                 "ReplayEventDeliveries",

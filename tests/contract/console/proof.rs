@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{BASE, Browser, PASSWORD, administrator, hidden, post};
-use crate::sign_in::browser::Page;
+use crate::{id, sign_in::browser::Page};
 
 /// Makes every proof eleven minutes old.
 pub async fn let_it_grow_old(world: &World) {
@@ -68,9 +68,17 @@ on_both_engines! {
             format!("/console/ApplicationUser/{ada}/SignOutApplicationUser"),
             "/console/CertStore/new".to_owned(),
             "/console/ClientApp/new?kind=web".to_owned(),
+            "/console/ClientApp/new?kind=page".to_owned(),
             "/console/EventSubscription/new".to_owned(),
             "/console/store/default/ScimToken/new".to_owned(),
             "/console/configuration/export".to_owned(),
+            "/console/ClientAppRole/new".to_owned(),
+            "/console/ClientAppRedirectUri/new".to_owned(),
+            "/console/ClientAppFederatedIdentity/new".to_owned(),
+            "/console/store/default/TemporaryAccessPass/new".to_owned(),
+            format!("/console/store/default/User/{}/ResetPassword", user["id"].as_str().unwrap()),
+            format!("/console/store/default/User/{}/SetInitialPassword", user["id"].as_str().unwrap()),
+            format!("/console/store/default/User/{}/UpdateUserEmailAddress", user["id"].as_str().unwrap()),
         ];
         let is_sign_in = |page: &Page| page.address.contains("/signin/");
         for path in &pages {
@@ -86,6 +94,51 @@ on_both_engines! {
         browser.open("/console/store/default/User/new").await.answer.expect(200);
     }
 
+    /// Who gets into a group that gives a role gets the role, from either side; other groups are everyday work.
+    async fn a_membership_that_gives_a_role_wants_a_fresh_proof(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("grace").await;
+        let (plain, makers) = (world.group("plain").await, world.group("makers").await);
+        world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+        let platform = world.all("ApplicationGroup?filter=name%20eq%20%22makers%22").await[0].clone();
+        let body = json!({ "principalType": "PlatformGroup", "principalId": platform["id"], "roleType": "AuditTrailReader" });
+        world.make("RoleAssignment", body).await;
+        let_it_grow_old(&world).await;
+        let store = "/console/store/default";
+        let joins = [
+            (format!("{store}/Group/{}/relation/memberUsers", id(&makers)), id(&user)),
+            (format!("{store}/User/{}/relation/memberOfGroups", id(&user)), id(&makers)),
+            (format!("{store}/Group/{}/relation/memberGroups", id(&makers)), id(&plain)),
+            (format!("{store}/Group/{}/relation/parentGroups", id(&plain)), id(&makers)),
+        ];
+        for (page, other) in &joins {
+            let shown = browser.open(page).await;
+            let asked = post(&world, &mut browser, &shown, &format!("{page}/add"), &[("id", other)]).await;
+            assert!(asked.status == 401 && asked.html.contains("Is it you?"), "{page}: {}", asked.html);
+        }
+        let page = format!("{store}/Group/{}/relation/memberUsers", id(&plain));
+        let shown = browser.open(&page).await;
+        let done = post(&world, &mut browser, &shown, &format!("{page}/add"), &[("id", id(&user))]).await;
+        assert!(done.status == 200, "{}", done.html);
+    }
+
+    /// Who sets an address gets what is sent there, such as a link that sets a password: that is asked for, names are not.
+    async fn a_changed_address_wants_a_fresh_proof(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("grace").await;
+        let path = format!("/console/store/default/User/{}", id(&user));
+        let_it_grow_old(&world).await;
+        for (name, value, status) in [("nickname", "Amazing", 200), ("emailAddress", "eve@example.com", 401)] {
+            let page = browser.open(&path).await;
+            let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+            let fields = [("base", base.as_str()), ("concurrencyToken", &token), (name, value)];
+            let next = post(&world, &mut browser, &page, &path, &fields).await;
+            assert_eq!(next.status, status, "{name}: {}", next.html);
+        }
+        let now = world.admin.get(&world.path(&format!("/User/{}", id(&user)))).await.is(200).json();
+        assert!(now["nickname"] == "Amazing" && now["emailAddress"] == user["emailAddress"], "{now}");
+    }
+
     async fn a_form_outlives_its_session(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/Customer/new";
@@ -98,23 +151,53 @@ on_both_engines! {
         assert!(made.html.contains("<h1>Kept &amp; told"), "{}", made.html);
     }
 
-    /// A kept form is good in the browser that it was kept for, and from its own pages.
+    /// Only a form of a page of the browser's own session is kept, and it is good in that browser alone.
     async fn a_kept_form_is_no_way_around(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/Customer/new";
-        let mut stranger = Browser::new(&world);
         let own = [("origin", world.base.as_str())];
-        let kept = stranger.post(path, &[("name", "Forged")], &own).await;
+        let page = browser.open(path).await;
+        let csrf = page.field("csrf");
+        // who never had a session has no form to keep, whatever token comes along
+        let mut stranger = Browser::new(&world);
+        for fields in [&[("name", "Forged")][..], &[("csrf", csrf.as_str()), ("name", "Forged")]] {
+            let refused = stranger.post(path, fields, &own).await;
+            assert!(refused.status == 401 && !refused.html.contains("name=\"kept\""), "{}", refused.html);
+            assert!(!refused.html.contains("Forged"), "{}", refused.html);
+        }
+        let mut without = browser.clone();
+        world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
+        let refused = without.post(path, &[("name", "Forged")], &own).await;
+        assert!(refused.status == 401 && !refused.html.contains("name=\"kept\""), "{}", refused.html);
+        let kept = post(&world, &mut browser, &page, path, &[("name", "Forged")]).await;
         assert_eq!(kept.status, 401);
         let (name, token) = (hidden(&kept, "name"), hidden(&kept, "kept"));
         let fields = [("name", name.as_str()), ("kept", token.as_str())];
-        browser.post(path, &fields, &own).await.answer.expect(403);
-        let page = browser.open(path).await;
-        page.answer.expect(200);
+        let elsewhere = stranger.post(path, &fields, &own).await;
+        assert!(elsewhere.status == 401 && !elsewhere.html.contains("name=\"kept\""), "{}", elsewhere.html);
         for headers in [&[("origin", "https://evil.example")][..], &[("sec-fetch-site", "same-site")], &[]] {
-            stranger.post(path, &fields, headers).await.answer.expect(401);
+            browser.post(path, &fields, headers).await.answer.expect(401);
         }
         let all = world.admin.get(&format!("{BASE}/Customer")).await.is(200).json();
         assert_eq!(all, json!([all[0]]));
+    }
+
+    /// What a kept form sends is told before it is sent: where to, and what differs from what was there. Secrets are not told.
+    async fn a_kept_form_says_what_it_sends(world: World) {
+        let mut browser = administrator(&world).await;
+        let user = world.user("grace").await;
+        let path = format!("/console/store/default/User/{}/ResetPassword", id(&user));
+        let page = browser.open(&path).await;
+        let_it_grow_old(&world).await;
+        let kept = post(&world, &mut browser, &page, &path, &[("newPassword", PASSWORD)]).await;
+        let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+        assert!(kept.html.contains(&path) && told.contains("•••••") && !told.contains(PASSWORD), "{told}");
+        let path = "/console/Customer/new";
+        world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
+        let fields = [("base", "{\"name\":\"as it was\"}"), ("name", "as it was"), ("name", "<b>new</b>"), ("key", "k")];
+        let kept = post(&world, &mut browser, &page, path, &fields).await;
+        let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+        assert!(told.contains("Name") && told.contains("&lt;b&gt;new"), "{told}");
+        assert!(!told.contains("as it was") && !told.contains("Key"), "{told}");
     }
 }

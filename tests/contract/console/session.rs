@@ -36,16 +36,27 @@ on_both_engines! {
         assert_eq!(again.status, 401);
     }
 
+    /// A slash at the end of an address that people type makes no other.
+    async fn a_slash_at_the_end_is_no_matter(world: World) {
+        let mut browser = administrator(&world).await;
+        for path in ["/console/", "/console/Tenant/", "/openapi/", "/device/"] {
+            let page = browser.open(path).await;
+            assert_eq!(page.status, 200, "{path}: {}", page.html);
+        }
+    }
+
     async fn signing_out_ends_it(world: World) {
         let mut browser = administrator(&world).await;
         let before = browser.cookies.clone();
         let page = browser.open("/console").await;
         let out = post(&world, &mut browser, &page, "/console/signout", &[]).await;
-        assert!(out.html.contains("Sign out"), "{}", out.html);
-        browser.cookies = before;
-        let page = browser.open("/console").await;
-        // the sign-in itself is still there until the person confirms, the console's session is not: it wants a proof
-        assert!(page.html.contains("name=\"password\""), "{}", page.html);
+        assert!(out.status == 200 && out.html.contains("signed out") && !out.html.contains("name=\"decision\""), "{}", out.html);
+        // neither the console nor the sign-in lets anybody in, whoever kept the cookies
+        for cookies in [browser.cookies.clone(), before] {
+            browser.cookies = cookies;
+            let page = browser.open("/console").await;
+            assert!(page.html.contains("name=\"password\""), "{}", page.html);
+        }
     }
 
     /// What ends the sign-in ends the console at the next click: a lock, the end of the session, a role that is gone.
@@ -162,6 +173,17 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = sign_in(&mut browser, "/console", "ada").await;
         assert!(page.status == 403 && page.html.contains("You have no role here"), "{}", page.html);
+        // the own account is there, and what else is shown on it leads nowhere else
+        let own = browser.open("/console/me").await;
+        assert!(own.status == 200 && own.html.contains("Where you are signed in"), "{}", own.html);
+        let kept = post(&world, &mut browser, &own, "/console/me", &[("lang", "de"), ("back", "/console/me")]).await;
+        assert!(kept.status == 200 && kept.html.contains("<html lang=\"de\""), "{}", kept.html);
+        assert_eq!(browser.open("/console/store/default/User").await.status, 403);
+        let page = browser.open("/console").await;
+        assert!(page.html.contains("action=\"/console/signout\""), "{}", page.html);
+        post(&world, &mut browser, &page, "/console/signout", &[]).await.answer.expect(200);
+        let page = browser.open("/console").await;
+        assert!(page.html.contains("name=\"password\""), "{}", page.html);
     }
 
     /// Who administers one user store looks at that one, wherever the person begins, and is offered no other.

@@ -157,7 +157,9 @@ async fn questions(
     kind: Kind,
     wrong: Option<Wrong<'_>>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    if kind.has_secret && secrets().is_some_and(is_wanted) {
+    let made = [(kind.has_secret, "ClientAppSecret"), (kind.has_return, "ClientAppRedirectUri")];
+    let is_grave = |name| directory::find(name, false).and_then(|one| one.create).is_some_and(is_wanted);
+    if made.into_iter().any(|(is_made, name)| is_made && is_grave(name)) {
         visit.fresh()?;
     }
     let words = visit.words;

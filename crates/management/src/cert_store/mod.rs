@@ -190,6 +190,7 @@ static PROTECTION: Protection = Protection {
     carried_by: CarriedBy::WhoSignsIn,
     open: &[CertStore::NAME.field(), CertStore::DESCRIPTION.field()],
     links: Links::AllBut(&[]),
+    reached_by: &[],
 };
 
 /// The shape of cert stores.
@@ -198,6 +199,7 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "cert_store",
     Reach::Tenant(CertStore::SUBSCRIPTION_ID.field(), CertStore::APPLY_TO_TENANT_ID.field()),
 )
+.grave()
 .belonging(&[
     Parent::new(CertStore::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
     // what it signs lets nobody in here: the platform looks at its own proof of a token

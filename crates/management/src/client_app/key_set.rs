@@ -115,6 +115,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "client_app_key_set",
     Reach::Of(ClientAppKeySet::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
+.grave()
 .belonging(&[Parent::new(ClientAppKeySet::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST)])
 .unique(&[
     Unique::new("client_app_key_set__id", &[ClientAppKeySet::ID.field()]),

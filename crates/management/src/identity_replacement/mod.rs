@@ -78,6 +78,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "identity_replacement",
     Reach::Of(IdentityReplacement::PLATFORM_USER_ID.field(), &APPLICATION_USER),
 )
+.grave()
 .read_from(
     "(SELECT r.rid, r.id, r.platform_user_id, r.current_identity_id, r.replacement_identity_id, \
      CASE WHEN r.status IN ('PendingApproval', 'Approved') AND r.expires_on <= ?1 THEN 'Expired' ELSE r.status END \

@@ -95,6 +95,7 @@ static PROTECTION: Protection = Protection {
         IdpInstance::ICON.field(),
     ],
     links: Links::AllBut(&["idp_instance_client_app"]),
+    reached_by: &[],
 };
 
 /// The shape of identity provider instances.

@@ -48,7 +48,8 @@ pub static OPERATIONS: &[Op] = &[
     A::Custom(Custom::writing(make).replying(Reply::Empty)),
     "Makes a new SCIM token: it replaces the one before and is readable in the options ScimToken and ScimTokenId.",
     )
-    .answering(204, Reply::Empty),
+    .answering(204, Reply::Empty)
+    .grave(),
     Op::new(
         "ResumeIdpInstanceScim",
         M::Post,

@@ -56,6 +56,7 @@ static PROTECTION: Protection = Protection {
     carried_by: CarriedBy::WhoSignsIn,
     open: &[MfaInstance::NAME.field(), MfaInstance::POSITION.field()],
     links: Links::AllBut(&["client_app_mfa_instance"]),
+    reached_by: &[],
 };
 
 /// The shape of MFA instances.

@@ -58,6 +58,7 @@ pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
     Reach::Any(&REACH),
 )
 .of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID)
+.grave()
 .sign_in_events(&[("removed", "factor.removed")]);
 
 /// The operations on second factors.

@@ -57,6 +57,7 @@ pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
     Reach::Any(&REACH),
 )
 .of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID)
+.grave()
 .sign_in_events(&[("ended", "session.ended")]);
 
 /// The operations on sessions.
@@ -102,6 +103,7 @@ pub static OPERATIONS: &[Op] = &[
         "Ends all sessions of a person, and all that client apps were granted.",
     )
     .answering(204, Reply::Empty)
+    .grave()
     .added(),
 ];
 

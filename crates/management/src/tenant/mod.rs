@@ -61,6 +61,7 @@ static PROTECTION: Protection = Protection {
     carried_by: CarriedBy::WhoSignsIn,
     open: &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
     links: Links::AllBut(&["tenant_client_app"]),
+    reached_by: &[],
 };
 
 /// The shape of tenants.

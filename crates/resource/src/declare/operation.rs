@@ -135,6 +135,8 @@ pub struct Op {
     /// Whether it writes elsewhere than in the store that its path names, so that it runs even when that is
     /// read-only.
     pub beside: bool,
+    /// Whether it is declared to be grave, whatever its resource is.
+    pub grave: bool,
 }
 
 impl Op {
@@ -173,6 +175,7 @@ impl Op {
             choices: &[],
             successor: None,
             beside: false,
+            grave: false,
         }
     }
 
@@ -188,6 +191,21 @@ impl Op {
     pub const fn choosing(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
+    }
+
+    /// The same operation, which gives rights, takes them away for good, or decides who gets in: whoever runs it at a page has proven
+    /// shortly before who they are.
+    #[must_use]
+    pub const fn grave(mut self) -> Self {
+        self.grave = true;
+        self
+    }
+
+    /// Whether it gives rights, or decides who or what gets in: it is declared so, or its resource, or what it links that to.
+    pub fn is_grave(&self) -> bool {
+        let links_to = |name| self.shape.relation(name).is_some_and(|relation| relation.target.is_grave());
+        let is_link = matches!(self.action, Action::Relate(name, _) if links_to(name));
+        self.writes() && (self.grave || self.shape.is_grave() || is_link)
     }
 
     /// The same operation, writing elsewhere than in the store that its path names.

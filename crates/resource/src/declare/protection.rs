@@ -65,6 +65,8 @@ pub struct Protection {
     pub open: &'static [&'static Field],
     /// Which links of the row to others are protected.
     pub links: Links,
+    /// The fields by which a person is reached: who sets them gets what is sent there, such as links that set a password.
+    pub reached_by: &'static [&'static Field],
 }
 
 /// Whose roles a row carries.

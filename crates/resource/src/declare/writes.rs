@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Context, Problem, Protection, Shape, ValidateRows,
+    Context, Personal, Problem, Protection, Shape, ValidateRows,
     declare::ask,
     declare::rules::{Apply, Rules, apply_rules},
 };
@@ -44,6 +44,8 @@ pub struct Writes {
     pub store_protection: Option<&'static Protection>,
     /// Whether anyone with access may write a row with these values, whatever carries roles that it belongs to.
     pub is_open: fn(&[Value]) -> bool,
+    /// Whether a write gives rights, or decides who or what gets in.
+    pub is_grave: bool,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
@@ -67,6 +69,7 @@ impl Writes {
             protection: None,
             store_protection: None,
             is_open: |_| false,
+            is_grave: false,
             bumps_epoch: false,
             sign_in_events: &[],
             named_events: &[],
@@ -101,6 +104,36 @@ impl Shape {
     pub const fn open_where(mut self, is_open: fn(&[Value]) -> bool) -> Self {
         self.writes.is_open = is_open;
         self
+    }
+
+    /// The same, where a write gives rights, or decides who or what gets in: whoever writes it at a page has proven shortly before
+    /// who they are. What belongs to a person who may carry roles is so without being declared, unless it is open.
+    #[must_use]
+    pub const fn grave(mut self) -> Self {
+        self.writes.is_grave = true;
+        self
+    }
+
+    /// Whether a write gives rights, or decides who or what gets in.
+    pub fn is_grave(&self) -> bool {
+        let base = self.base();
+        base.writes.is_grave || base.carrier().is_some_and(|carrier| !std::ptr::eq(carrier, base))
+    }
+
+    /// The resource whose rows' roles count where its rows are written: itself, or what its rows belong to.
+    pub fn carrier(&self) -> Option<&Self> {
+        if self.writes.is_open {
+            return None;
+        }
+        if self.writes.protection.is_some() {
+            return Some(self);
+        }
+        let owner = match (self.personal, &self.owner) {
+            (Personal::Of(person, _), _) => person,
+            (_, Some(owner)) => owner.shape,
+            _ => return None,
+        };
+        owner.writes.protection.is_some().then_some(owner)
     }
 
     /// The same, with the rules of its record.

@@ -41,6 +41,7 @@ static PROTECTION: Protection = Protection {
     carried_by: CarriedBy::Itself,
     open: &[Group::NAME.field()],
     links: Links::AllBut(&[]),
+    reached_by: &[],
 };
 
 /// The shape of groups.

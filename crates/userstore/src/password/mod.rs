@@ -105,7 +105,8 @@ pub static OPERATIONS: &[Op] = &[
         "/administration/User/{userId}/password/initial/reset",
         Custom::writing(set::extend_initial),
         "Lets an initial password serve for its whole time again.",
-    ),
+    )
+    .grave(),
     op(
         "ResetPassword",
         "/administration/User/{userId}/password/reset",

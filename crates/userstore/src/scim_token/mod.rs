@@ -139,8 +139,13 @@ record! {
 }
 
 /// A directory decides who is in the store, so that a token is protected as the store is.
-static PROTECTION: Protection =
-    Protection { find: at_instances, carried_by: CarriedBy::WhoSignsIn, open: &[], links: Links::Open };
+static PROTECTION: Protection = Protection {
+    find: at_instances,
+    carried_by: CarriedBy::WhoSignsIn,
+    open: &[],
+    links: Links::Open,
+    reached_by: &[],
+};
 
 /// The shape of SCIM tokens.
 pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token", Reach::Store)
@@ -157,6 +162,7 @@ pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token",
     ])
     .protected_with_store(&PROTECTION)
     .validate_rows(rules::make)
+    .grave()
     .bumps_epoch();
 
 /// The operations on SCIM tokens.

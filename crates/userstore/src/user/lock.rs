@@ -62,6 +62,7 @@ pub static STATE_OPERATIONS: &[Op] = &[
             "Erases a user at once and for good, with what the audit trail says of the person.",
         )
     }
+    .grave()
     .added(),
 ];
 

@@ -146,6 +146,7 @@ static PROTECTION: Protection = Protection {
         User::SCIM_EXTRA.field(),
     ],
     links: Links::Open,
+    reached_by: &[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()],
 };
 
 /// The shape of users.

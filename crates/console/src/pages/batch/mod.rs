@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     directory::{self, Resource},
+    proof::is_wanted,
     visit::{Visit, nothing_here, one},
 };
 
@@ -48,11 +49,7 @@ impl Asked<'_> {
 
     /// Whether so many want a proof that is not there.
     fn check_proof(&self, visit: &Visit<'_>, count: usize) -> Result<(), Problem> {
-        let wants_proof = match self.act {
-            Act::RemovePasswords | Act::GiveBackPasswords => true,
-            Act::Delete => count > MOST_STALE,
-            _ => false,
-        };
+        let wants_proof = is_wanted(self.op) || (self.act == Act::Delete && count > MOST_STALE);
         if wants_proof { visit.fresh() } else { Ok(()) }
     }
 

@@ -1,5 +1,6 @@
 //! The console, as a browser without script sees it.
 
+mod acts;
 mod budget;
 mod care;
 mod certificate;

@@ -34,7 +34,7 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["CustomView", "preview"], _) => pages::editor::frame(visit).await,
         (["store", _, "readiness"], false) => pages::readiness::show(visit).await,
         (["store", _, "recovery"], false) => pages::recovery::list(visit).await,
-        (["store", _, "recovery", "new"], false) => pages::recovery::ask(visit),
+        (["store", _, "recovery", "new"], false) => pages::recovery::ask(visit).await,
         (["store", _, "recovery", "new"], true) => pages::recovery::start(visit).await,
         (["store", _, "recovery", id], false) => pages::recovery::show_one(visit, id).await,
         (["store", _, "recovery", id, act], true) => pages::recovery::act(visit, id, act).await,
@@ -158,7 +158,7 @@ async fn of_owned(
         (["remove"], true) => pages::owned::remove(visit, place).await,
         ([id], false) => pages::owned::show_one(visit, place, id).await,
         ([id], true) => pages::owned::save(visit, place, id).await,
-        ([id, act], false) => pages::owned::ask(visit, place, (id, act)),
+        ([id, act], false) => pages::owned::ask(visit, place, (id, act)).await,
         ([id, act], true) => pages::owned::run(visit, place, (id, act)).await,
         _ => Err(nothing_here()),
     }

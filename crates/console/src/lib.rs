@@ -7,6 +7,7 @@ mod agent;
 mod arranged;
 mod assets;
 mod call;
+mod carried;
 mod csv;
 mod directory;
 mod dispatch;

@@ -10,18 +10,18 @@ use super::{BASE, Browser, Page, administrator, assign, id, person, sign_in, une
 
 /// What a page offers: where its links lead, and what its forms send, as an address and a field of the button.
 #[derive(Clone, Default)]
-struct Offer {
-    links: BTreeSet<String>,
+pub struct Offer {
+    pub links: BTreeSet<String>,
     forms: BTreeSet<(String, Option<(String, String)>)>,
     /// Whether it is a list without rows, which has no form for them.
     is_empty: bool,
 }
 
 /// The pages that somebody came by, by their addresses.
-type Walk = BTreeMap<String, Offer>;
+pub type Walk = BTreeMap<String, Offer>;
 
 /// The value of an attribute of the element that a text begins in.
-fn attribute(element: &str, name: &str) -> Option<String> {
+pub fn attribute(element: &str, name: &str) -> Option<String> {
     let inside = element.split('>').next()?;
     let begin = format!("{name}=\"");
     Some(unescaped(inside.split_once(begin.as_str())?.1.split('"').next()?))
@@ -52,7 +52,7 @@ fn offer(page: &Page) -> Offer {
 }
 
 /// What an address is about, whichever row it names: one page of a kind says what its likes do.
-fn kind(address: &str) -> String {
+pub fn kind(address: &str) -> String {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let is_key = |part: &&str| {
         part.len() == 36 && part.contains('-') || part.bytes().all(|byte| byte.is_ascii_digit())
@@ -72,12 +72,16 @@ fn decides_who_signs_in(address: &str) -> bool {
     is_setting && OF_SIGN_IN.iter().any(|act| address.ends_with(act))
 }
 
-/// Follows links from the overview, to one page of each kind. Every link that is shown leads to a page. Pages of users with a
-/// role, and acts on what people with one sign in by, are left out: what may be done to them depends on the role, and
-/// `escalation.rs` has that.
-async fn walk(browser: &mut Browser, (role, with_role): (&str, &[String]), wrong: &mut Vec<String>) -> Walk {
+/// Follows links from a page, to one page of each kind. Every link that is shown leads to a page. Acts on what
+/// people with a role sign in by are left out: what may be done depends on these roles, and `escalation` has that.
+pub async fn walk(
+    browser: &mut Browser,
+    (role, from): (&str, &str),
+    is_followed: impl Fn(&str) -> bool,
+    wrong: &mut Vec<String>,
+) -> Walk {
     let mut walked = Walk::new();
-    let mut waiting = vec!["/console".to_owned()];
+    let mut waiting = vec![from.to_owned()];
     let mut known: BTreeSet<String> = waiting.iter().map(|address| kind(address)).collect();
     while let Some(address) = waiting.pop() {
         let page = browser.open(&address).await;
@@ -91,8 +95,7 @@ async fn walk(browser: &mut Browser, (role, with_role): (&str, &[String]), wrong
             wrong.push(format!("{role}: {address} takes a name for HTML"));
         }
         let mut found = offer(&page);
-        let is_ordinary = |href: &String| !with_role.iter().any(|id| href.contains(&format!("/User/{id}")));
-        found.links.retain(|href| is_ordinary(href) && !decides_who_signs_in(href));
+        found.links.retain(|href| is_followed(href) && !decides_who_signs_in(href));
         found.forms.retain(|(action, _)| !decides_who_signs_in(action));
         waiting.extend(found.links.iter().filter(|href| known.insert(kind(href))).cloned());
         walked.insert(address, found);
@@ -108,8 +111,11 @@ fn is_in_the_way(page: &Page) -> bool {
 /// What a refusal is wrong in: it names the missing role, or hides what is there.
 fn wrong_refusal(page: &Page) -> Option<String> {
     let names_role = || ROLES.iter().any(|line| page.html.contains(role_in_words(line.role)));
+    let names_carried = || ROLES.iter().any(|line| page.html.contains(line.role.name()));
     match page.status {
         403 if page.html.contains("It takes at least: ") && names_role() => None,
+        403 if page.html.contains("Carries the role ") && names_role() => None,
+        403 if page.html.contains(" carries the role ") && names_carried() => None,
         404 => None,
         // a form without anything in it changes nothing, and asks for nothing
         200 if page.address.ends_with("done=unchanged") => None,
@@ -161,8 +167,14 @@ async fn try_hidden(
             wrong.extend(refused.map(|what| format!("{role}: {address} {what}")));
             offer(&page)
         };
-        let is_page = own.contains_key(address);
-        for href in offered.links.difference(&shown.links).filter(|href| is_page && tried.insert(kind(href)))
+        // what leads to a place in a page that is shown offers nothing more
+        let is_elsewhere =
+            |href: &&String| own.contains_key(address) && !href.starts_with(&format!("{address}#"));
+        for href in offered
+            .links
+            .difference(&shown.links)
+            .filter(is_elsewhere)
+            .filter(|href| tried.insert(kind(href)))
         {
             let answer = browser.open(href).await;
             // what may be read may be read by its address, and offers nothing
@@ -252,14 +264,87 @@ on_both_engines! {
         let users = world.admin.get(&world.path("/User")).await.is(200).json();
         let users = users.as_array().unwrap().iter().filter(|one| one["loginName"] != "member");
         let with_role: Vec<String> = users.map(|one| id(one).to_owned()).collect();
-        let all = walk(&mut first, ("SystemAdmin", &with_role), &mut wrong).await;
+        let is_ordinary = |href: &str| !with_role.iter().any(|id| href.contains(&format!("/User/{id}")));
+        let all = walk(&mut first, ("SystemAdmin", "/console"), is_ordinary, &mut wrong).await;
         assert!(all.len() > 100, "{:?}", all.keys());
         let csrf = first.open("/console").await.field("csrf");
         wrong.extend(try_shown(&world, &mut first, ("SystemAdmin", &csrf), &all).await);
-        for (role, csrf, mut browser) in signed_in {
-            let own = walk(&mut browser, (role, &with_role), &mut wrong).await;
-            wrong.extend(try_hidden(&world, &mut browser, (role, &csrf), (&all, &own)).await);
-            wrong.extend(try_shown(&world, &mut browser, (role, &csrf), &own).await);
+        for (role, csrf, browser) in &mut signed_in {
+            let (role, csrf) = (*role, csrf.as_str());
+            let own = walk(browser, (role, "/console"), is_ordinary, &mut wrong).await;
+            wrong.extend(try_hidden(&world, browser, (role, csrf), (&all, &own)).await);
+            wrong.extend(try_shown(&world, browser, (role, csrf), &own).await);
+        }
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    /// Who carries a role that somebody's own do not cover, a person or a group: what is protected of them is not offered, and refused
+    /// if it is tried. What is not protected is offered all the same.
+    async fn what_a_higher_role_protects_is_not_offered(world: World) {
+        let mut first = administrator(&world).await;
+        let boss = world.admin.get(&world.path("/User")).await.is(200).json()[0].clone();
+        let group = world.group("auditors").await;
+        world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+        let platform = world.all("ApplicationGroup?filter=name%20eq%20%22auditors%22").await[0].clone();
+        let given = json!({ "principalType": "PlatformGroup", "principalId": platform["id"], "roleType": "AuditTrailReader" });
+        world.make("RoleAssignment", given).await;
+        let member = world.user("member").await;
+        let members = world.path(&format!("/Group/{}/users", id(&group)));
+        world.admin.post(&members, json!({ "relatedIds": [member["id"]] })).await.expect(202);
+        world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+        let mut wrong = Vec::new();
+        let mut helpers = Vec::new();
+        for role in [RoleType::UserStoreAdmin, RoleType::SubscriptionAdmin, RoleType::CustomerAdmin] {
+            let name = role.name().to_lowercase();
+            let one = person(&world, &name).await;
+            assign(&world, &one, role.name(), place_of(&world, role).await).await;
+            let mut browser = Browser::new(&world);
+            let page = sign_in(&mut browser, "/console", &name).await;
+            helpers.push((role.name(), page.field("csrf"), browser));
+        }
+        let store = "/console/store/default";
+        for (start, id) in [("User", id(&boss)), ("User", id(&member)), ("Group", id(&group))] {
+            let start = format!("{store}/{start}/{id}");
+            let is_about = |href: &str| href.contains(id);
+            let mut all = walk(&mut first, ("SystemAdmin", &start), is_about, &mut wrong).await;
+            for offered in all.values_mut() {
+                offered.forms.retain(|(action, _)| action.contains(id));
+            }
+            assert!(all.len() > 10, "{:?}", all.keys());
+            for (role, csrf, browser) in &mut helpers {
+                let (role, csrf) = (*role, csrf.as_str());
+                let own = walk(browser, (role, &start), is_about, &mut wrong).await;
+                wrong.extend(try_hidden(&world, browser, (role, csrf), (&all, &own)).await);
+                wrong.extend(try_shown(&world, browser, (role, csrf), &own).await);
+                let page = browser.open(&start).await;
+                if !page.html.contains("Carries the role ") {
+                    wrong.push(format!("{role}: {start} does not say why"));
+                }
+                let is_open = |name: &str| page.html.contains(&format!("id=\"f-{name}\""));
+                let (open, protected) = if start.contains("/Group/") { ("name", "none") } else { ("nickname", "loginName") };
+                if !is_open(open) || is_open(protected) {
+                    wrong.push(format!("{role}: {start} asks for the wrong fields"));
+                }
+                for act in ["ResetPassword", "delete", "members", "relation/memberUsers"] {
+                    if page.html.contains(&format!("href=\"{start}/{act}\"")) {
+                        wrong.push(format!("{role}: {start} leads to {act}"));
+                    }
+                }
+            }
+        }
+        // in lists such rows are chosen for nothing, and links to such groups stay as they are
+        let (role, _, browser) = &mut helpers[0];
+        let ordinary = world.user("ordinary").await;
+        for (list, id, can) in [("User", id(&boss), false), ("User", id(&member), false), ("User", id(&ordinary), true), ("Group", id(&group), false)] {
+            let page = browser.open(&format!("{store}/{list}")).await;
+            let is_chosen = page.html.contains(&format!("name=\"selected\" value=\"{id}\""));
+            if is_chosen != can {
+                wrong.push(format!("{role}: {list} {id}: {is_chosen}"));
+            }
+        }
+        let page = browser.open(&format!("{store}/User/{}/relation/memberOfGroups", id(&member))).await;
+        if page.html.contains("name=\"selected\"") || !page.html.contains("Carries the role ") {
+            wrong.push(format!("{role}: the group of {member} can be taken away"));
         }
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     }

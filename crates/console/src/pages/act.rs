@@ -7,7 +7,7 @@ use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
-    form::{errors, fresh_key, is_of_form, plain_fields},
+    form::{at, errors, fresh_key, is_of_form, plain_fields},
     item::{read, read_any},
     list::title_of,
     new::{secret_of, secret_page},
@@ -79,7 +79,7 @@ fn all_page(
         visit.fresh()?;
     }
     let back = json!({ "href": visit.address(resource), "label": visit.words.resources(resource.name) });
-    form_page(visit, (op, &[]), (back, plain_fields(visit, &fields(op), values, problem)), problem)
+    form_page(visit, (op, &[]), (back, values), problem)
 }
 
 /// Runs an operation about all rows, however long it takes.
@@ -128,6 +128,14 @@ pub fn fields(op: &'static Op) -> Vec<&'static Field> {
     }
 }
 
+/// The member that says which version of a row is replaced.
+const VERSION: &str = "concurrencyToken";
+
+/// Whether an operation replaces what is there, so that it asks which version that is.
+const fn takes_version(op: &Op) -> bool {
+    matches!(op.action, Action::ReplaceMembers(_))
+}
+
 /// Shows what an operation does, and its form.
 ///
 /// # Errors
@@ -141,12 +149,12 @@ pub async fn ask(
     if is_wanted(op) {
         visit.fresh()?;
     }
+    visit.unbarred(resource, key, op).await?;
     if arranged::is_for_good(op.name) {
         return confirm(visit, resource, (key, op), None).await;
     }
     // what is there is the beginning of what is to be only where the whole is replaced
-    let is_replaced = matches!(op.action, Action::ReplaceMembers(_));
-    let row = if is_replaced { read(visit, resource, key).await? } else { Value::Null };
+    let row = if takes_version(op) { read(visit, resource, key).await? } else { Value::Null };
     shown(visit, resource, (key, op), &row, None)
 }
 
@@ -182,21 +190,26 @@ fn shown(
 ) -> Result<Response<AnswerBody>, Problem> {
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let back = json!({ "href": here, "label": visit.words.page("back") });
-    form_page(visit, (op, &[key]), (back, plain_fields(visit, &fields(op), values, problem)), problem)
+    form_page(visit, (op, &[key]), (back, values), problem)
 }
 
-/// The page of an operation on what these keys name: what it does, and its form.
+/// The page of an operation on what these keys name: what it does, and its form, with these values in it.
 ///
 /// # Errors
 /// As [`Visit::page`].
 pub fn form_page(
     visit: &Visit<'_>,
     (op, keys): (&'static Op, &[&str]),
-    (back, fields): (Value, Vec<Value>),
+    (back, values): (Value, &Value),
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = label(visit, op);
+    let fields = plain_fields(visit, &fields(op), values, problem);
+    let mut hidden = vec![json!({ "name": "key", "value": fresh_key() })];
+    if takes_version(op) {
+        hidden.push(json!({ "name": VERSION, "value": plain(at(values, VERSION)) }));
+    }
     let cancel = json!({ "href": back.get("href"), "label": words.page("cancel") });
     let section =
         json!({ "title": "", "about": words.explained(op.summary), "fields": fields, "is_readonly": false });
@@ -205,7 +218,7 @@ pub fn form_page(
         heading: heading.clone(),
         errors: errors(visit, problem),
         sections: vec![section],
-        hidden: vec![json!({ "name": "key", "value": fresh_key() })],
+        hidden,
         bar: Some(json!({ "save": heading, "cancel": cancel, "review": false })),
         api_call: example(visit, op, keys),
         ..FormPage::default()
@@ -231,6 +244,7 @@ pub async fn run(
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
+    visit.unbarred(resource, key, op).await?;
     if arranged::is_for_good(op.name) {
         let title = title_of(resource, &read_any(visit, resource, key).await?);
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
@@ -238,7 +252,10 @@ pub async fn run(
             return confirm(visit, resource, (key, op), Some(&problem)).await;
         }
     }
-    let body = filled(fields(op).into_iter(), &visit.form);
+    let mut body = filled(fields(op).into_iter(), &visit.form);
+    if takes_version(op) {
+        body.insert(VERSION.to_owned(), json!(one(&visit.form, VERSION).unwrap_or_default()));
+    }
     let undo = way_back(visit, resource, (key, op), &body).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
@@ -259,6 +276,11 @@ pub async fn run(
             }
         }
         Err(problem) if is_of_form(&problem) => {
+            // whoever sends the form again has been told that somebody else came first
+            if problem.kind == ProblemKind::ConcurrencyConflict && takes_version(op) {
+                let now = read(visit, resource, key).await?;
+                body.insert(VERSION.to_owned(), at(&now, VERSION).clone());
+            }
             shown(visit, resource, (key, op), &Value::Object(body), Some(&problem))
         }
         Err(problem) => Err(problem),

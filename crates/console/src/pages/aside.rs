@@ -1,7 +1,7 @@
 //! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
 
 use chancery_record::Field;
-use chancery_resource::{Op, Problem};
+use chancery_resource::{Op, Problem, RoleType};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     arranged,
+    carried::is_protected,
     directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, Line},
@@ -21,13 +22,14 @@ pub async fn own_cards(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, here, row): (&str, &str, &Value),
+    barrier: Option<RoleType>,
 ) -> Result<Vec<Card>, Problem> {
     match resource.name {
         "CertStore" => Ok(vec![super::certificate::card(visit, resource, row).await?]),
         "User" => {
-            let sign_in = super::user::sign_in(visit, resource, (key, here)).await?;
+            let sign_in = super::user::sign_in(visit, resource, (key, here), barrier).await?;
             let passkeys = super::standing::passkeys(visit, (key, here)).await?;
-            let recovery = super::recovery::card(visit, key).await?;
+            let recovery = super::recovery::card(visit, key, barrier).await?;
             let there = super::user::in_applications(visit, key).await?;
             Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
         }
@@ -53,11 +55,19 @@ pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, 
     visit.may(directory::operation(operation)).map(|_| (visit.words.page(label), page))
 }
 
-/// What can be done with one, besides changing it: each has a page of its own.
-pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Vec<Value> {
+/// What can be done with one, besides changing it: each has a page of its own. What a role of the row keeps the person from is not
+/// among it.
+pub fn acts(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (row, here): (&Value, &str),
+    barrier: Option<RoleType>,
+) -> Vec<Value> {
     let first = arranged::first_acts(resource.name);
+    let is_free = |op: &&Op| barrier.is_none() || !is_protected(op);
     // what is here needs no restoring
-    let is_needed = |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op.name, row);
+    let is_needed =
+        |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op.name, row) && is_free(op);
     let mut offered: Vec<_> = super::act::offered(visit, resource).filter(is_needed).collect();
     offered.sort_by_key(|op| first.iter().position(|name| *name == op.name).unwrap_or(first.len()));
     let mut acts: Vec<Value> = offered
@@ -72,7 +82,8 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
         })
         .collect();
     for (text, name, wire) in arranged::makes(resource.name) {
-        let made = directory::find(name, true).filter(|made| visit.may(made.create).is_some());
+        let made =
+            directory::find(name, true).filter(|made| visit.may(made.create).is_some_and(|op| is_free(&op)));
         acts.extend(made.map(|made| {
             let key = here.rsplit('/').next().unwrap_or_default();
             let href = format!("{}/new?{wire}={key}", visit.address(made));
@@ -86,7 +97,7 @@ pub fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str))
         let act = json!({ "label": label, "icon": "sliders-horizontal", "href": href, "is_main": false, "is_dangerous": false });
         acts.insert(0, act);
     }
-    if visit.may(resource.delete).is_some() {
+    if visit.may(resource.delete).is_some_and(|op| is_free(&op)) {
         acts.push(json!({
             "label": visit.words.page(arranged::deleting(resource.name).act), "icon": "trash-2",
             "href": format!("{here}/delete"),
@@ -115,7 +126,10 @@ pub async fn aside(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, row): (&str, &Value),
+    barrier: Option<RoleType>,
 ) -> Result<Vec<Card>, Problem> {
+    let is_linked =
+        barrier.is_none() || !resource.shape.writes.protection.is_some_and(|protection| protection.links);
     let mut cards = Vec::new();
     for relation in resource.shape.relations {
         let other = directory::of_shape(relation.target);
@@ -137,7 +151,7 @@ pub async fn aside(
         }
         let count = if is_whole { rows.len() } else { 0 };
         let mut card = card(visit, &visit.words.field(relation.name), lines, count);
-        if relate::is_offered(visit, resource, relation) {
+        if is_linked && relate::is_offered(visit, resource, relation) {
             card.more = Some(json!({ "href": href, "label": visit.words.page("edit") }));
         }
         cards.push(card);

@@ -1,6 +1,6 @@
 //! What is in quarantine: it can be looked at, restored and erased, and nothing else.
 
-use chancery_resource::Problem;
+use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{act, form::sections_shown, list::title_of, navigation::label};
 use crate::{
     arranged,
+    carried::is_protected,
     directory::{Resource, encoded},
     parts::{Card, FormPage},
     visit::Visit,
@@ -48,8 +49,10 @@ pub async fn show(
     let address = visit.address(resource);
     let here = format!("{address}/{}", encoded(key));
     let title = title_of(resource, row);
+    let barrier = visit.barrier(resource, (key, row)).await?;
+    let is_free = |op: &Op| barrier.is_none() || !is_protected(op);
     let offered = act::offered(visit, resource)
-        .filter(|op| ["Restore", "Erase"].iter().any(|verb| op.name.starts_with(verb)));
+        .filter(|op| ["Restore", "Erase"].iter().any(|verb| op.name.starts_with(verb)) && is_free(op));
     let acts: Vec<Value> = offered
         .map(|op| {
             json!({
@@ -59,7 +62,7 @@ pub async fn show(
         })
         .collect();
     let cards: Vec<Card> = match resource.name {
-        "User" => super::user::sign_in(visit, resource, (key, &here)).await?.into_iter().collect(),
+        "User" => super::user::sign_in(visit, resource, (key, &here), barrier).await?.into_iter().collect(),
         _ => Vec::new(),
     };
     let page = FormPage {
@@ -72,7 +75,8 @@ pub async fn show(
         sections: sections_shown(visit, resource, row),
         aside: cards,
         after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
-        read_only_note: words.page("deleted_note").into(),
+        read_only_note: barrier
+            .map_or_else(|| words.page("deleted_note").to_owned(), |role| visit.carries(role)),
         ..FormPage::default()
     };
     page.show(visit, 200)

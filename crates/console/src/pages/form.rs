@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::reference::Names;
 use crate::{
-    arranged,
+    arranged, carried,
     directory::{Resource, encoded},
     fields::{Cell, FormField, is_kept, plain},
     visit::Visit,
@@ -77,6 +77,8 @@ pub enum Use {
     Created,
     /// One is changed.
     Changed,
+    /// One is changed, but for what is protected of it.
+    Open,
     /// One is shown.
     Shown,
 }
@@ -100,9 +102,13 @@ pub fn sections(
     used: Use,
 ) -> Vec<Value> {
     let is_new = used == Use::Created;
-    let can_change = is_new || (used == Use::Changed && visit.may(resource.patch).is_some());
+    let is_change = matches!(used, Use::Changed | Use::Open);
+    let can_change = is_new || (is_change && visit.may(resource.patch).is_some());
     let is_open = |field: &Field| {
-        can_change && if is_new { field.access.create } else { field.access.patch && !field.access.key }
+        let is_free = used != Use::Open || carried::is_open(resource.shape, field);
+        can_change
+            && is_free
+            && if is_new { field.access.create } else { field.access.patch && !field.access.key }
     };
     let shown = |field: &Field| {
         let other = resource.referenced(field);
@@ -204,6 +210,10 @@ pub fn errors(visit: &Visit<'_>, problem: Option<&Problem>) -> Vec<Value> {
     let Some(problem) = problem else { return Vec::new() };
     let placed = problem.errors.as_slice().iter().map(|error| {
         let wire = error.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+        // what is wrong with the whole has no place in it
+        if wire.is_empty() {
+            return json!({ "text": error.detail, "href": null });
+        }
         json!({ "text": format!("{} {}", visit.words.field(wire), error.detail), "href": format!("#f-{wire}") })
     });
     let placed: Vec<Value> = placed.collect();

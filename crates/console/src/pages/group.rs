@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use chancery_resource::{Problem, Relation};
+use chancery_resource::{Problem, Relation, RoleType};
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -25,10 +25,10 @@ const MOST_OPEN: usize = 30;
 const DEEPEST: usize = 30;
 
 /// What can be done with a group besides changing it: its members by names, its tree.
-pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str)) -> Vec<Value> {
+pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), barrier: Option<RoleType>) -> Vec<Value> {
     let act = |key: &str, icon: &str, page: &str| json!({ "label": visit.words.page(key), "icon": icon, "href": format!("{here}/{page}"), "is_main": false, "is_dangerous": false });
     let mut acts = Vec::new();
-    if visit.may(batch::joining()).is_some() {
+    if barrier.is_none() && visit.may(batch::joining()).is_some() {
         acts.push(act("members_title", "user-round-plus", "members"));
     }
     acts.push(act("tree", "network", "tree"));

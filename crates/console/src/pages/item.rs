@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     arranged,
+    carried::is_open,
     directory::{Resource, encoded},
     fields::{changes, is_kept, is_secret, plain, typed},
     parts::FormPage,
@@ -216,8 +217,10 @@ async fn item_page(
     let title = title.unwrap_or_else(|| title_of(resource, row));
     let title = if title.is_empty() { key.to_owned() } else { title };
     let is_writable = is_writable(visit, resource, key).await?;
+    let barrier = visit.barrier(resource, (key, row)).await?;
+    let is_changed = |field: &Field| barrier.is_none() || is_open(resource.shape, field);
     let can_change =
-        is_writable && visit.may(resource.patch).is_some() && changed_by_form(resource).next().is_some();
+        is_writable && visit.may(resource.patch).is_some() && changed_by_form(resource).any(is_changed);
     let fields = shown(resource);
     let here = format!("{address}/{}", encoded(key));
     let bar = can_change.then(|| {
@@ -225,18 +228,26 @@ async fn item_page(
         let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?of={}", encoded(key)) }));
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true, "also": also })
     });
-    let mut cards = own_cards(visit, resource, (key, &here, row)).await?;
-    cards.extend(aside(visit, resource, (key, row)).await?);
+    let mut cards = own_cards(visit, resource, (key, &here, row), barrier).await?;
+    cards.extend(aside(visit, resource, (key, row), barrier).await?);
     cards.extend(super::rights::card(visit, resource, (key, row)).await?);
     cards.extend(super::grant::card(visit, resource, row).await?);
     let mut all_acts =
-        if resource.name == "Group" { super::group::acts(visit, (key, &here)) } else { Vec::new() };
+        if resource.name == "Group" { super::group::acts(visit, (key, &here), barrier) } else { Vec::new() };
     if is_writable {
-        all_acts.extend(acts(visit, resource, (row, &here)));
+        all_acts.extend(acts(visit, resource, (row, &here), barrier));
     }
     all_acts.extend(replacement::request(visit, resource, key));
-    let used = if is_writable { Use::Changed } else { Use::Shown };
-    let note = if can_change { "" } else { words.page("read_only") };
+    let used = match barrier {
+        _ if !is_writable => Use::Shown,
+        Some(_) => Use::Open,
+        None => Use::Changed,
+    };
+    let note = match barrier {
+        Some(role) => visit.carries(role),
+        None if can_change => String::new(),
+        None => words.page("read_only").to_owned(),
+    };
     let avatar = arranged::avatar(resource.name, row);
     let icon = avatar.is_null().then(|| icon(resource.name));
     let page = FormPage {
@@ -253,7 +264,7 @@ async fn item_page(
         aside: cards,
         after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
         bar,
-        read_only_note: note.into(),
+        read_only_note: note,
         ..FormPage::default()
     };
     page.show(visit, status_of(problem))

@@ -1,10 +1,13 @@
 //! A list: a piece of it at a time, searched by how names begin.
 
+use std::collections::HashMap;
+
 use chancery_record::{Field, Kind};
-use chancery_resource::{Op, Problem};
+use chancery_resource::{Op, Problem, RoleType};
 use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{
     batch, deleted,
@@ -18,6 +21,7 @@ use super::{
 use crate::{
     arranged,
     call::call,
+    carried::carrier_of,
     directory::{self, Resource, encoded},
     fields::{Cell, cell, plain},
     render::page,
@@ -65,9 +69,18 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     if resource.name == TRAIL {
         names.extend(history::names(visit, resource, &rows).await?);
     }
-    let rows: Vec<Value> = rows.iter().map(|row| row_of(visit, resource, (row, &names))).collect();
-    let next = output.header("link").and_then(cursor_of).map(|cursor| with(visit, &[("cursor", &cursor)]));
     let acts = batch::offered(visit, resource);
+    let held = if acts.is_empty() { HashMap::new() } else { barred(visit, resource, &rows).await? };
+    let rows = rows.iter().map(|row| {
+        let mut told = row_of(visit, resource, (row, &names));
+        let role = carrier_of(resource, &key_of(resource, row), row).and_then(|(_, id)| held.get(&id));
+        if let (Some(told), Some(role)) = (told.as_object_mut(), role) {
+            told.insert("held".to_owned(), json!(visit.carries(*role)));
+        }
+        told
+    });
+    let rows: Vec<Value> = rows.collect();
+    let next = output.header("link").and_then(cursor_of).map(|cursor| with(visit, &[("cursor", &cursor)]));
     if visit.parameter(PART).is_some() {
         let columns = columns(visit, resource);
         let more = json!({ "rows": rows, "columns": columns, "selectable": !acts.is_empty(), "next": next });
@@ -98,6 +111,20 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": counted(visit, &output, (is_counted, is_found)), "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
+}
+
+/// The roles of rows that keep the person from acts on many of them.
+async fn barred(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    rows: &[Value],
+) -> Result<HashMap<Uuid, RoleType>, Problem> {
+    let found = rows.iter().filter_map(|row| carrier_of(resource, &key_of(resource, row), row));
+    let (shapes, ids): (Vec<_>, Vec<Uuid>) = found.unzip();
+    match shapes.first().copied() {
+        Some(shape) => visit.barred(shape, ids).await,
+        None => Ok(HashMap::new()),
+    }
 }
 
 /// The search that looks inside of names, where those that begin so were none. It reads all rows: about a second for a million.

@@ -43,7 +43,8 @@ async fn page(
     key: &str,
     error: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(batch::joining())?;
+    let op = visit.need(batch::joining())?;
+    visit.unbarred(resource, key, op).await?;
     let row = read(visit, resource, key).await?;
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
@@ -98,7 +99,8 @@ pub async fn check(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(batch::joining())?;
+    let op = visit.need(batch::joining())?;
+    visit.unbarred(resource, key, op).await?;
     let typed = one(&visit.form, "names").unwrap_or_default();
     let lines: Vec<&str> = typed.lines().map(name_in).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() || lines.len() > MAX_BATCH {

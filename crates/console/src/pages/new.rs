@@ -1,7 +1,7 @@
 //! A new one of a resource: its form, and creating it.
 
 use chancery_record::{DefaultValue, Field, Kind};
-use chancery_resource::Problem;
+use chancery_resource::{Personal, Problem};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     arranged,
     call::call,
+    carried::is_protected,
     directory::{Resource, encoded},
     fields::{filled, is_kept},
     parts::FormPage,
@@ -31,6 +32,14 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let op = visit.need(resource.create)?;
     if is_wanted(op) {
         visit.fresh()?;
+    }
+    // whom it is made for is in the address
+    if let Personal::Of(_, field) = resource.shape.personal
+        && let Some(id) = visit.parameter(field.wire())
+        && is_protected(op)
+        && let Some(role) = visit.barrier(resource, ("", &json!({ field.wire(): id }))).await?
+    {
+        return Err(visit.barred_by(role));
     }
     let mut preset = Map::new();
     for field in created(resource) {

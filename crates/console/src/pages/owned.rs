@@ -2,7 +2,7 @@
 //! them, adds one and deletes some; each has a page of its own where it can be changed.
 
 use chancery_record::{Column, Field, Kind};
-use chancery_resource::{Action, Body, Custom, Method, Op, Problem};
+use chancery_resource::{Action, Body, Custom, Method, Op, Problem, RoleType};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
@@ -15,9 +15,11 @@ use super::{
     review::{Merged, chosen, is_there, merge_page},
 };
 use crate::{
+    carried::is_protected,
     directory::{Owned, Resource, encoded},
     fields::{cell, changes, filled, is_secret, plain},
     parts::FormPage,
+    proof::is_wanted,
     visit::{Visit, done, one},
     words::raised,
 };
@@ -95,14 +97,16 @@ async fn page(
     let output = visit.perform(input).await?;
     let listed = output.rows();
     let words = visit.words;
+    let held = barrier(visit, place, &parent).await?;
     let here = address(visit, place);
     let rows: Vec<Value> = listed.iter().map(|row| line(visit, owned, row, &here)).collect();
-    let add = visit.may(owned.create).map(|_| {
+    let add = visit.may(owned.create).filter(|_| held.is_none()).map(|_| {
         let fields = plain_fields(visit, &owned.created(), typed, problem);
         json!({ "action": format!("{here}/add"), "fields": fields })
     });
     let remove = visit
         .may(owned.delete)
+        .filter(|_| held.is_none())
         .map(|_| json!({ "action": format!("{here}/remove"), "label": words.page("delete") }));
     let next = output.header("link").and_then(super::list::cursor_of);
     let next = next.map(|cursor| {
@@ -122,9 +126,27 @@ async fn page(
         "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": title }, "heading": heading,
         "errors": errors(visit, problem), "add": add, "columns": columns, "rows": rows, "next": next,
         "empty": { "title": words.page("none"), "text": words.explained(owned.shape.about) },
-        "remove": remove,
+        "remove": remove, "held": held.map(|role| visit.carries(role)),
     });
     visit.page(problem.map_or(200, Problem::status), "relation.html", &heading, &content)
+}
+
+/// The highest role of whom something is owned by that keeps the person from writing it.
+async fn barrier(
+    visit: &Visit<'_>,
+    (resource, key, owned): Place<'_>,
+    parent: &Value,
+) -> Result<Option<RoleType>, Problem> {
+    let mut ops = [owned.create, owned.change, owned.delete].into_iter().flatten();
+    if ops.any(is_protected) { visit.barrier(resource, (key, parent)).await } else { Ok(None) }
+}
+
+/// Goes on where no role keeps the person from writing what is owned.
+async fn unbarred(visit: &Visit<'_>, place: Place<'_>) -> Result<(), Problem> {
+    match barrier(visit, place, &Value::Null).await? {
+        Some(role) => Err(visit.barred_by(role)),
+        None => Ok(()),
+    }
 }
 
 fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
@@ -149,6 +171,7 @@ fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
 pub async fn add(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = place;
     let op = visit.need(owned.create)?;
+    unbarred(visit, place).await?;
     let body = Value::Object(filled(owned.created().into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
@@ -166,6 +189,7 @@ pub async fn add(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerB
 pub async fn remove(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = place;
     let op = visit.need(owned.delete)?;
+    unbarred(visit, place).await?;
     let chosen: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == "selected").map(|(_, id)| id.as_str()).collect();
     // what nobody can make again here is deleted by who has just proven who they are, after it was asked
@@ -230,7 +254,7 @@ pub async fn show_one(
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let row = read_one(visit, place, id).await?;
-    one_page(visit, place, (id, &row, &row), None)
+    one_page(visit, place, (id, &row, &row), None).await
 }
 
 async fn read_one(visit: &Visit<'_>, (_, key, owned): Place<'_>, id: &str) -> Result<Value, Problem> {
@@ -238,7 +262,7 @@ async fn read_one(visit: &Visit<'_>, (_, key, owned): Place<'_>, id: &str) -> Re
     Ok(visit.perform(Input::of(op, vec![key.to_owned(), id.to_owned()])).await?.json())
 }
 
-fn one_page(
+async fn one_page(
     visit: &Visit<'_>,
     place: Place<'_>,
     (id, row, typed): (&str, &Value, &Value),
@@ -248,7 +272,8 @@ fn one_page(
     let words = visit.words;
     let here = address(visit, place);
     let fields: Vec<&Field> = owned.changed().collect();
-    let can_change = visit.may(owned.change).is_some() && !fields.is_empty();
+    let held = barrier(visit, place, &Value::Null).await?;
+    let can_change = visit.may(owned.change).is_some() && !fields.is_empty() && held.is_none();
     let sections: Vec<Value> = if can_change || owned.read.is_some() {
         let mut told = plain_fields(visit, &fields, typed, problem);
         for field in told.iter_mut().filter_map(Value::as_object_mut).filter(|_| !can_change) {
@@ -264,6 +289,7 @@ fn one_page(
         .map(|field| (field.wire().to_owned(), row.get(field.wire()).cloned().unwrap_or_default()))
         .collect();
     let acts: Vec<Value> = offered(visit, owned)
+        .filter(|_| held.is_none())
         .map(|op| {
             json!({ "label": label(visit, op), "icon": null, "href": format!("{here}/{}/{}", encoded(id), op.name), "is_main": false, "is_dangerous": false })
         })
@@ -288,6 +314,7 @@ fn one_page(
             json!({ "name": "concurrencyToken", "value": token }),
         ],
         bar,
+        read_only_note: held.map_or_else(String::new, |role| visit.carries(role)),
         ..FormPage::default()
     };
     page.show(visit, problem.map_or(200, Problem::status))
@@ -340,7 +367,7 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
             let row = read_one(visit, place, id).await?;
             let mut typed = row.clone();
             typed.as_object_mut().into_iter().for_each(|members| members.extend(changed.clone()));
-            one_page(visit, place, (id, &row, &typed), Some(&problem))
+            one_page(visit, place, (id, &row, &typed), Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
@@ -350,11 +377,16 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
 ///
 /// # Errors
 /// It is not offered here.
-pub fn ask(
+pub async fn ask(
     visit: &Visit<'_>,
     place: Place<'_>,
     (id, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
+    let op = visit.need(of_one(place.2).find(|op| op.name == name))?;
+    if is_wanted(op) {
+        visit.fresh()?;
+    }
+    unbarred(visit, place).await?;
     act_page(visit, place, (id, name), &Value::Null, None)
 }
 
@@ -368,8 +400,7 @@ fn act_page(
     let op = visit.need(of_one(place.2).find(|op| op.name == name))?;
     let here = address(visit, place);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
-    let fields = plain_fields(visit, &act::fields(op), typed, problem);
-    act::form_page(visit, (op, &[place.1, id]), (back, fields), problem)
+    act::form_page(visit, (op, &[place.1, id]), (back, typed), problem)
 }
 
 /// Runs a further operation on one.
@@ -383,6 +414,7 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = place;
     let op = visit.need(of_one(owned).find(|op| op.name == name))?;
+    unbarred(visit, place).await?;
     let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
     input.body = op.takes_body().then(|| body.clone());

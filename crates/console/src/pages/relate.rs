@@ -1,6 +1,9 @@
 //! What a row is linked with: seen, added to, and taken out of.
 
-use chancery_resource::{Action, Op, Problem, Relation, RelationChange};
+use std::collections::HashMap;
+
+use chancery_record::parse_id;
+use chancery_resource::{Action, Op, Problem, Relation, RelationChange, RoleType, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -79,7 +82,9 @@ async fn page(
     let label = words.field(relation.name);
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let page = format!("{here}/relation/{name}");
-    let can = |change| visit.may(operation(resource, name, change)).is_some();
+    let barred = barred(visit, (resource, relation), key, (other, &linked)).await?;
+    let held = barred.get(key);
+    let can = |change| held.is_none() && visit.may(operation(resource, name, change)).is_some();
     let mut field = found_field(visit, "id", other);
     if let Some(members) = field.as_object_mut().filter(|_| refused.is_some()) {
         let typed = one(&visit.form, "id").unwrap_or_default();
@@ -97,15 +102,35 @@ async fn page(
         visit.may(operation(resource, name, RelationChange::Add)).map(|op| call(visit, &input(op)));
     let remove = can(RelationChange::Remove)
         .then(|| json!({ "action": format!("{page}/remove"), "label": words.page("take_out") }));
-    let rows: Vec<Value> = linked.iter().take(MOST).map(|row| linked_row(visit, other, row)).collect();
+    let rows = linked.iter().take(MOST).map(|row| linked_row(visit, other, row, &barred));
+    let rows: Vec<Value> = rows.collect();
     let heading = format!("{}: {label}", title_of(resource, &row));
     let content = json!({
         "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add, "api_call": api_call, "errors": errors(visit, refused),
         "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": next,
         "empty": { "title": words.page("none"), "text": words.explained(relation.about) },
-        "remove": remove,
+        "remove": remove, "held": held.map(|role| visit.carries(*role)),
     });
     visit.page(refused.map_or(200, Problem::status), "relation.html", &heading, &content)
+}
+
+/// The roles that keep the person from changing links of a row, or of those that it is linked with, by their ids.
+async fn barred(
+    visit: &Visit<'_>,
+    (resource, relation): (&Resource, &'static Relation),
+    key: &str,
+    (other, linked): (Option<&Resource>, &[Value]),
+) -> Result<HashMap<String, RoleType>, Problem> {
+    let gives = |shape: &Shape| shape.writes.protection.is_some_and(|protection| protection.links);
+    let own = gives(resource.shape).then(|| key.to_owned());
+    let others = other.filter(|other| gives(other.shape));
+    let others = others.into_iter().flat_map(|other| linked.iter().map(|row| key_of(other, row)));
+    let Some(shape) = [resource.shape, relation.target].into_iter().find(|shape| gives(shape)) else {
+        return Ok(HashMap::new());
+    };
+    let ids = own.into_iter().chain(others).filter_map(|id| parse_id(&id)).collect();
+    let found = visit.barred(shape, ids).await?;
+    Ok(found.into_iter().map(|(id, role)| (id.to_string(), role)).collect())
 }
 
 /// The rows that one shows of a relation.
@@ -161,13 +186,19 @@ pub fn found_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> V
     Value::Object(field)
 }
 
-fn linked_row(visit: &Visit<'_>, other: Option<&'static Resource>, row: &Value) -> Value {
+fn linked_row(
+    visit: &Visit<'_>,
+    other: Option<&'static Resource>,
+    row: &Value,
+    barred: &HashMap<String, RoleType>,
+) -> Value {
     let id = other.map_or_else(String::new, |other| key_of(other, row));
     let name = other.map_or_else(String::new, |other| title_of(other, row));
     let href = other.filter(|other| other.read.is_some());
     let href = href.map(|other| format!("{}/{}", visit.address(other), encoded(&id)));
     let text = if name.is_empty() { id.clone() } else { name };
-    json!({ "id": id, "href": href, "avatar": null, "cells": [crate::fields::Cell::of("title", text)] })
+    json!({ "id": id, "href": href, "avatar": null, "cells": [crate::fields::Cell::of("title", text)],
+            "held": barred.get(&id).map(|role| visit.carries(*role)) })
 }
 
 /// Adds a link, or takes those out that were chosen.
@@ -184,6 +215,7 @@ pub async fn change(
     let ids: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == field).map(|(_, id)| id.trim()).collect();
     let op = visit.need(operation(resource, name, what))?;
+    visit.unbarred(resource, key, op).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     (input.body, input.is_brief) = (Some(json!({ "relatedIds": ids })), true);
     if let Err(problem) = visit.perform(input).await {

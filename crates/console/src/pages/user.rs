@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chancery_resource::Problem;
+use chancery_resource::{Problem, RoleType};
 use chancery_web::Input;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ pub async fn sign_in(
     visit: &Visit<'_>,
     resource: &Resource,
     (key, here): (&str, &str),
+    barrier: Option<RoleType>,
 ) -> Result<Option<Card>, Problem> {
     let op = resource.others.iter().copied().find(|op| op.name == "ExplainSignIn");
     let Some(op) = visit.may(op) else { return Ok(None) };
@@ -32,7 +33,14 @@ pub async fn sign_in(
     // what keeps nobody out is told of the first things alone; all that does not pass is told
     let is_told =
         |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
-    let lines: Vec<Line> = lines.iter().filter(is_told).map(|line| check(visit, line, (key, here))).collect();
+    let mut lines: Vec<Line> =
+        lines.iter().filter(is_told).map(|line| check(visit, line, (key, here))).collect();
+    if barrier.is_some() {
+        // every remedy is protected
+        for line in &mut lines {
+            (line.act, line.href) = (None, None);
+        }
+    }
     let words = visit.words;
     let (title, tone) = if can { ("can_sign_in", "good") } else { ("cannot_sign_in", "bad") };
     Ok(Some(Card {

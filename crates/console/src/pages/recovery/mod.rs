@@ -3,7 +3,7 @@
 mod one;
 
 use chancery_record::Field;
-use chancery_resource::{Op, Problem};
+use chancery_resource::{Op, Problem, RoleType};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -120,13 +120,22 @@ fn row_of(visit: &Visit<'_>, row: &Value, people: &[(String, String)]) -> Value 
     json!({ "id": id, "href": format!("{}/{}", address(visit), encoded(&id)), "avatar": avatar, "cells": cells })
 }
 
+/// The highest role by which a user is kept from being recovered by the person.
+async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
+    let Some(users) = directory::find("User", true) else { return Ok(None) };
+    visit.barrier(users, (user, &Value::Null)).await
+}
+
 /// The form by which a recovery is asked for.
 ///
 /// # Errors
 /// The person may not.
-pub fn ask(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+pub async fn ask(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = operation(visit, "StartRecovery")?;
     visit.fresh()?;
+    if let Some(role) = barrier(visit, visit.parameter("user").unwrap_or_default()).await? {
+        return Err(visit.barred_by(role));
+    }
     let values = json!({ "userId": visit.parameter("user") });
     form(visit, (op, &values), None)
 }
@@ -197,7 +206,7 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 ///
 /// # Errors
 /// The operation's own.
-pub async fn card(visit: &Visit<'_>, user: &str) -> Result<Option<Card>, Problem> {
+pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> Result<Option<Card>, Problem> {
     if operation(visit, "ListRecoveryTransactions").is_err() {
         return Ok(None);
     }
@@ -218,7 +227,7 @@ pub async fn card(visit: &Visit<'_>, user: &str) -> Result<Option<Card>, Problem
     });
     let lines: Vec<Line> = lines.collect();
     let is_open = rows.iter().any(|row| matches!(row["status"].as_str(), Some("Requested" | "Approved")));
-    let begin = visit.may(directory::operation("StartRecovery")).filter(|_| !is_open).map(
+    let begin = visit.may(directory::operation("StartRecovery")).filter(|_| !is_open && barrier.is_none()).map(
         |_| json!({ "href": format!("{}/new?user={}", address(visit), encoded(user)), "label": words.page("recovery_begin") }),
     );
     let about = if lines.is_empty() { words.page("recovery_lost") } else { "" };

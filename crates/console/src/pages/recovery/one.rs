@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{form::fresh_key, reference::rows_of},
-    address, called, look, operation, people, told,
+    address, barrier, called, look, operation, people, told,
 };
 use crate::{
     arranged::full_name,
@@ -76,7 +76,11 @@ async fn steps(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     if !row["completedOn"].is_null() {
         lines.push(line("good", words.page("recovery_completed"), "", &row["completedOn"]));
     }
-    lines.extend(next(visit, row));
+    let mut due = next(visit, row);
+    if let Some(role) = barrier(visit, &plain(&row["userId"])).await?.filter(|_| !due.is_empty()) {
+        due = vec![line("warn", &visit.carries(role), "", &Value::Null)];
+    }
+    lines.extend(due);
     Ok(Card { title: words.page("recovery_steps").into(), kind: "checks", lines, ..Card::default() })
 }
 

@@ -29,7 +29,9 @@ pub fn is_protected(op: &Op) -> bool {
         | Action::ReplaceBatch
         | Action::Custom(Custom { is_by_rows: true, .. }) => false,
         Action::ReplaceMembers(fields) => fields.iter().any(|field| !is_open(op.shape, field)),
-        Action::Relate(..) => protection.links,
+        Action::Relate(name, _) => {
+            op.shape.relation(name).is_some_and(|relation| protection.links.protect(relation))
+        }
         _ => true,
     }
 }
@@ -141,6 +143,7 @@ mod tests {
             "DeleteGroup",
             "AddGroupUserToGroup",
             "RemoveParentGroup",
+            "DeleteTenant",
         ];
         assert_eq!(all.iter().filter(|name| !protected(name)).collect::<Vec<_>>(), Vec::<&&str>::new());
         let none = [
@@ -152,7 +155,7 @@ mod tests {
             "AddUserToGroup",
             "CreateUserProfile",
             "CreateGroupMetadata",
-            "DeleteTenant",
+            "DeleteCustomer",
         ];
         assert_eq!(none.iter().filter(|name| protected(name)).collect::<Vec<_>>(), Vec::<&&str>::new());
     }

@@ -1,7 +1,7 @@
 //! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
 
 use chancery_record::Field;
-use chancery_resource::{Op, Problem, RoleType};
+use chancery_resource::{Op, Problem, Relation, RoleType};
 use serde_json::{Value, json};
 
 use super::{
@@ -128,8 +128,10 @@ pub async fn aside(
     (key, row): (&str, &Value),
     barrier: Option<RoleType>,
 ) -> Result<Vec<Card>, Problem> {
-    let is_linked =
-        barrier.is_none() || !resource.shape.writes.protection.is_some_and(|protection| protection.links);
+    let is_linked = |relation: &Relation| {
+        let protection = resource.shape.writes.protection;
+        barrier.is_none() || !protection.is_some_and(|protection| protection.links.protect(relation))
+    };
     let mut cards = Vec::new();
     for relation in resource.shape.relations {
         let other = directory::of_shape(relation.target);
@@ -151,7 +153,7 @@ pub async fn aside(
         }
         let count = if is_whole { rows.len() } else { 0 };
         let mut card = card(visit, &visit.words.field(relation.name), lines, count);
-        if is_linked && relate::is_offered(visit, resource, relation) {
+        if is_linked(relation) && relate::is_offered(visit, resource, relation) {
             card.more = Some(json!({ "href": href, "label": visit.words.page("edit") }));
         }
         cards.push(card);

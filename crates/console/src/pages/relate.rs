@@ -121,7 +121,8 @@ async fn barred(
     key: &str,
     (other, linked): (Option<&Resource>, &[Value]),
 ) -> Result<HashMap<String, RoleType>, Problem> {
-    let gives = |shape: &Shape| shape.writes.protection.is_some_and(|protection| protection.links);
+    let gives =
+        |shape: &Shape| shape.writes.protection.is_some_and(|protection| protection.links.protect(relation));
     let own = gives(resource.shape).then(|| key.to_owned());
     let others = other.filter(|other| gives(other.shape));
     let others = others.into_iter().flat_map(|other| linked.iter().map(|row| key_of(other, row)));

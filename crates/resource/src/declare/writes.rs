@@ -122,7 +122,7 @@ impl Shape {
 
     /// The resource whose rows' roles count where its rows are written: itself, or what its rows belong to.
     pub fn carrier(&self) -> Option<&Self> {
-        if self.writes.is_open {
+        if (self.writes.is_open)(&[]) {
             return None;
         }
         if self.writes.protection.is_some() {

@@ -23,16 +23,7 @@ type Protector = (&'static Protection, Uuid);
 impl Shape {
     /// The protection of what an operation of its own is about: that of its rows, or of the people whom they belong to.
     pub(super) fn protection(&self) -> Option<&'static Protection> {
-        let shape = self.base();
-        if (shape.writes.is_open)(&[]) {
-            return None;
-        }
-        let person = match (shape.personal, &shape.owner) {
-            (Personal::Of(person, _), _) => person.writes.protection,
-            (_, Some(owner)) => owner.shape.writes.protection,
-            _ => None,
-        };
-        shape.writes.protection.or(person)
+        self.base().carrier()?.writes.protection
     }
 
     /// What protects a row besides its own protection: that of the person whom it belongs to, of the rows that it names, and of

@@ -25,6 +25,7 @@ mod passkey;
 mod password;
 mod record;
 mod refresh;
+mod refused;
 mod request;
 mod reset;
 pub mod second_factor;

@@ -32,6 +32,20 @@ pub enum Method {
 }
 
 impl Method {
+    /// The method's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Basic => "client_secret_basic",
+            Self::Post => "client_secret_post",
+            Self::Either => "client_secret_basic client_secret_post",
+            Self::SecretJwt => "client_secret_jwt",
+            Self::PrivateKeyJwt => "private_key_jwt",
+            Self::Tls => "tls_client_auth",
+            Self::SelfSignedTls => "self_signed_tls_client_auth",
+            Self::None => "none",
+        }
+    }
+
     fn named(name: &str) -> Self {
         match name {
             "client_secret_basic" => Self::Basic,

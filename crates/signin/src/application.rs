@@ -238,13 +238,21 @@ impl Applications {
     /// # Errors
     /// Errors of the store.
     pub async fn find(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
+        Ok(self.find_any(store, id).await?.filter(|found| found.enabled))
+    }
+
+    /// The client app of this id, whether it is enabled or not.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn find_any(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
         if let Some(known) = self.0.get(&id)
             && store.epoch().await? == known.epoch
         {
             return Ok(Some(known));
         }
         let found = store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
-        let Some(found) = found.filter(|found| found.enabled) else { return Ok(None) };
+        let Some(found) = found else { return Ok(None) };
         let found = Arc::new(found);
         self.0.insert(id, Arc::clone(&found));
         Ok(Some(found))

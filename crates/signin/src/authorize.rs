@@ -35,7 +35,7 @@ impl Provider<'_> {
     ) -> Result<Outcome, Problem> {
         let addressing = match Addressing::read(&parameters) {
             Ok(addressing) => addressing,
-            Err(refusal) => return Ok(Outcome::Error(PageError::request(refusal.detail))),
+            Err(refusal) => return Ok(Outcome::Error(PageError::addressing(&parameters, refusal))),
         };
         let Some(id) = exact_id(&addressing.client_id) else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
@@ -170,7 +170,7 @@ fn judge(
 
 /// The answer that refuses a request.
 pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) -> Outcome {
-    deliver(addressing, addressing.reply.answer(issuer).refused(refusal))
+    Outcome::Refused(refusal, deliver(addressing, addressing.reply.answer(issuer).refused(refusal)).into())
 }
 
 /// The answer with a code, if one was asked for.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
-use chancery_oauth::{EndSession, with_query};
+use chancery_oauth::{Code, EndSession, Refusal, with_query};
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
 use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,14 @@ pub enum SigningOut {
     Done(SignedOut),
     /// The request cannot be understood.
     Error(PageError),
+}
+
+/// What a request to sign out comes to, and why the client app that asked gets nobody back, where it does not.
+pub struct SignOutAnswer {
+    /// What it comes to.
+    pub what: SigningOut,
+    /// Why the address that the client app asked for is not gone to.
+    pub refusal: Option<Refusal>,
 }
 
 /// A person who is signed out: what the page says, sealed into its address.
@@ -110,10 +118,11 @@ impl Provider<'_> {
         visit: &Visit,
         parameters: &[(String, String)],
         is_confirmed: bool,
-    ) -> Result<SigningOut, Problem> {
+    ) -> Result<SignOutAnswer, Problem> {
+        let error = |error| Ok(SignOutAnswer { what: SigningOut::Error(error), refusal: None });
         let request = match EndSession::read(parameters) {
             Ok(request) => request,
-            Err(refusal) => return Ok(SigningOut::Error(PageError::request(refusal.detail))),
+            Err(refusal) => return error(PageError::request(refusal.detail)),
         };
         let named = request.client_id.as_deref().map(|id| exact_id(id).unwrap_or_default());
         let hint = match &request.id_token_hint {
@@ -124,7 +133,7 @@ impl Provider<'_> {
             && named != hint.aud
         {
             let detail = "id_token_hint is another client app's than client_id.";
-            return Ok(SigningOut::Error(PageError::request(detail)));
+            return error(PageError::request(detail));
         }
         let application = match named.or(hint.as_ref().map(|hint| hint.aud)) {
             Some(id) => self.applications.find(self.store, id).await?,
@@ -138,19 +147,16 @@ impl Provider<'_> {
             request.post_logout_redirect_uri.as_ref().is_some_and(|uri| application.logout_uris.contains(uri))
         };
         let back = application.as_deref().filter(|one| fits(one)).and_then(|_| request.return_address());
+        let refusal = unfollowed(&request, application.as_deref()).filter(|_| back.is_none());
+        let answer = |what| Ok(SignOutAnswer { what, refusal });
         let client_app = application.as_ref().map(|one| one.id);
         let name = application.as_ref().map(|one| one.name.clone());
         let sessions = self.sessions(visit).await?;
         if sessions.is_empty() {
             // nobody is signed in: there is nothing to ask, and nothing to end
             let frames = Vec::new();
-            return Ok(SigningOut::Done(SignedOut {
-                application: name,
-                client_app,
-                back,
-                frames,
-                is_last: true,
-            }));
+            let done = SignedOut { application: name, client_app, back, frames, is_last: true };
+            return answer(SigningOut::Done(done));
         }
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
@@ -167,11 +173,11 @@ impl Provider<'_> {
                 Some(application) => page.of(application, issuing),
                 None => page,
             };
-            return Ok(SigningOut::Ask(page));
+            return answer(SigningOut::Ask(page));
         }
         let asked = Asked { application: client_app, person: hint.map(|hint| hint.sub) };
         let (frames, is_last) = self.sign_out(visit, asked).await?;
-        Ok(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last }))
+        answer(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last }))
     }
 
     /// Whether this browser has a session: a cookie alone is none.
@@ -231,6 +237,18 @@ impl Provider<'_> {
         };
         Ok((told.into_iter().map(address).collect(), is_last))
     }
+}
+
+/// Why the address of a request that asks to be gone to is not.
+fn unfollowed(request: &EndSession, application: Option<&Application>) -> Option<Refusal> {
+    request.post_logout_redirect_uri.as_ref()?;
+    let detail = match application {
+        Some(_) => "post_logout_redirect_uri is none of the client app's.",
+        None => {
+            "post_logout_redirect_uri needs a client_id or id_token_hint of a client app that serves here."
+        }
+    };
+    Some(Refusal::new(Code::InvalidRequest, detail))
 }
 
 /// The sessions that end: of several accounts only the one that is meant.

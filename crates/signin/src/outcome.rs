@@ -1,5 +1,6 @@
 //! What a browser is answered.
 
+use chancery_oauth::Refusal;
 use uuid::Uuid;
 
 use crate::{appearance::Owners, application::Application, kept_flow::KeptFlow};
@@ -21,6 +22,8 @@ pub enum Outcome {
     GoTo(Box<KeptFlow>, &'static str, Option<NewSession>),
     /// It is shown a page of this flow.
     Page(Box<KeptFlow>, Page),
+    /// The client app's request is refused for this reason, which the client app is told by this answer.
+    Refused(Refusal, Box<Outcome>),
     /// There is no flow any more, or none that may be answered by redirect.
     Error(PageError),
 }
@@ -94,7 +97,10 @@ impl PageError {
     pub const UNKNOWN_CLIENT: Self =
         Self::new(400, "unknown_client", "client_id names no client app that serves here.");
     /// The redirect URI is not the client app's.
-    pub const UNKNOWN_REDIRECT: Self = Self::request("redirect_uri is none of the client app's.");
+    pub const UNKNOWN_REDIRECT: Self =
+        Self::new(400, "unknown_redirect", "redirect_uri is none of the client app's.");
+    /// The request is longer than any that is read.
+    pub const TOO_LONG: Self = Self::new(400, "too_long", "The query is longer than 8 KiB.");
     /// The flow is over, or another browser's.
     pub const NO_FLOW: Self =
         Self::new(400, "expired", "There is no such sign-in under way in this browser.");
@@ -117,6 +123,17 @@ impl PageError {
     /// A request that cannot be understood.
     pub const fn request(detail: &'static str) -> Self {
         Self::new(400, "invalid_request", detail)
+    }
+
+    /// A request that does not say who asks, or where the answer is to go.
+    pub(crate) fn addressing(parameters: &[(String, String)], refusal: Refusal) -> Self {
+        let is_missing = |name| !parameters.iter().any(|(key, value)| key == name && !value.is_empty());
+        let code = match () {
+            () if is_missing("client_id") => "missing_client",
+            () if is_missing("redirect_uri") => "missing_redirect",
+            () => "invalid_request",
+        };
+        Self::new(400, code, refusal.detail)
     }
 
     /// Too many attempts: to be tried again after so many seconds.

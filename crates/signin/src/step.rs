@@ -273,6 +273,7 @@ pub(crate) fn after_post(mut kept: KeptFlow, outcome: Outcome) -> Outcome {
             kept.answer = Some(address);
             Outcome::GoTo(kept.into(), CONTINUE, None)
         }
+        Outcome::Refused(refusal, answer) => Outcome::Refused(refusal, after_post(kept, *answer).into()),
         other => other,
     }
 }

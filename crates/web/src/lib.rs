@@ -35,6 +35,7 @@ mod pool;
 mod proof_limiter;
 mod provision;
 mod proxy;
+mod refused;
 mod request;
 mod route;
 mod system;

@@ -20,7 +20,7 @@ use prometheus_client::{
 };
 use uuid::Uuid;
 
-use crate::{connections::Connections, figures::Figures};
+use crate::{connections::Connections, figures::Figures, refused::RefusedCounter};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -139,6 +139,8 @@ pub struct Metrics {
     deprecated_seen: Seen<Deprecated>,
     /// Answers with 503.
     pub shed: ShedCounter,
+    /// Requests of client apps that were refused.
+    pub refused: RefusedCounter,
     /// Open connections.
     pub connections: Gauge,
     /// Lines that the log could not write.
@@ -202,6 +204,7 @@ impl Metrics {
             deprecated,
             deprecated_seen: Seen(Mutex::default()),
             shed: ShedCounter::default(),
+            refused: RefusedCounter::default(),
             connections: Gauge::default(),
             log_dropped: Gauge::default(),
             waiting: Gauge::default(),
@@ -250,6 +253,8 @@ impl Metrics {
         self.registry.register("codes_sent", about, self.codes_sent.clone());
         let about = "Requests for tokens, by whether they were granted, or why not";
         self.registry.register("tokens", about, self.tokens.clone());
+        let about = "Requests of client apps that were refused, by endpoint and error: the log says why";
+        self.registry.register("refused_requests", about, self.refused.count.clone());
         self
     }
 

@@ -31,6 +31,7 @@ use crate::{
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY, read_post},
     compress::CompressedText,
+    refused::Refused,
     request::{read_form, text},
     system::SystemRoute,
 };
@@ -51,6 +52,8 @@ pub static SCRIPT: LazyLock<CompressedText> = LazyLock::new(|| {
 /// A request of a browser, and what its answer needs.
 pub struct Browser<'a> {
     pub app: &'a App,
+    /// The endpoint.
+    pub route: SystemRoute,
     pub parts: &'a Parts,
     pub cookies: Cookies,
     pub visit: Visit,
@@ -114,9 +117,9 @@ pub async fn answer(
         kept.issuing == issuer.tenant_id() || (route == SystemRoute::PasswordReset && kept.issuing.is_none())
     };
     let kept = kept.filter(is_own);
-    let browser = Browser { app, parts, cookies, visit, query, languages: languages(parts), kept };
+    let browser = Browser { app, route, parts, cookies, visit, query, languages: languages(parts), kept };
     if raw.len() > LONGEST_QUERY {
-        return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")).await);
+        return Ok(error_page(&browser, PageError::TOO_LONG).await);
     }
     // only a session that exists spares the limit: anybody can make up a cookie
     if !browser.provider().has_session(&browser.visit).await?
@@ -299,7 +302,12 @@ impl Browser<'_> {
             let stayed = Page::new("Logout", SIGN_OUT, context);
             return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT).await);
         }
-        match self.provider().end_session(&self.visit, &self.query, is_confirmed).await? {
+        let answer = self.provider().end_session(&self.visit, &self.query, is_confirmed).await?;
+        // what is confirmed was told of when it was asked
+        if let Some(refusal) = answer.refusal.filter(|_| !is_confirmed) {
+            self.tell(refusal.code.name(), refusal.detail).await;
+        }
+        match answer.what {
             SigningOut::Ask(asked) => {
                 let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
                 Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT)
@@ -352,6 +360,13 @@ impl Browser<'_> {
     }
 
     async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
+        let outcome = match outcome {
+            Outcome::Refused(refusal, answer) => {
+                self.tell(refusal.code.name(), refusal.detail).await;
+                *answer
+            }
+            other => other,
+        };
         Ok(match outcome {
             Outcome::Leave(address) => {
                 self.end_flow();
@@ -395,7 +410,18 @@ impl Browser<'_> {
                 page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post").await
             }
             Outcome::Error(error) => error_page(&self, error).await,
+            // one answer is no refusal of another
+            Outcome::Refused(..) => error_page(&self, PageError::NO_FLOW).await,
         })
+    }
+
+    /// Tells the log why the client app's request is refused: this one, or the one that began the flow.
+    async fn tell(&self, error: &'static str, reason: &str) {
+        let is_own = matches!(self.route, SystemRoute::Authorize | SystemRoute::EndSession);
+        let kept = self.kept.as_ref().map(|kept| &kept.parameters).filter(|_| !is_own);
+        let sent = kept.unwrap_or(&self.query);
+        let at = (self.route.path(), &self.visit.issuer);
+        Refused::of_browser(at, sent, (error, reason)).tell(self.app, self.visit.now).await;
     }
 
     fn set_session(&mut self, session: Option<NewSession>) {

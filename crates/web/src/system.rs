@@ -4,6 +4,7 @@ mod endpoint;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::Issuer;
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Preconditions, Problem, ProblemKind};
 use chancery_signin::RESET_PATH;
@@ -18,7 +19,8 @@ use crate::{
     documentation, external,
     listener::{Peer, Serves},
     pages,
-    request::text,
+    refused::Refused,
+    request::{read_form, text},
     route::not_allowed,
     userinfo,
 };
@@ -228,7 +230,11 @@ impl SystemRoute {
             IssuerKind::Installation => app.token_service.installation(),
             IssuerKind::Tenant => {
                 let found = app.token_service.issuer_of(&app.store, parameter).await?;
-                found.ok_or_else(|| Problem::not_found("tenant that serves"))?
+                let Some(found) = found else {
+                    self.tell_of_no_tenant(app, parameter, parts, now).await;
+                    return Err(Problem::not_found("tenant that serves"));
+                };
+                found
             }
         };
         let answer = match self {
@@ -282,6 +288,27 @@ impl SystemRoute {
     /// Whether people type its address: a slash at its end makes no other.
     pub const fn is_typed(self) -> bool {
         matches!(self, Self::Console | Self::Device | Self::PasswordReset | Self::Documentation)
+    }
+
+    /// Tells the log of an app that asks a tenant that does not serve.
+    async fn tell_of_no_tenant(self, app: &App, tenant: &str, parts: &Parts, now: Timestamp) {
+        let is_of_app = matches!(
+            self,
+            Self::Authorize
+                | Self::EndSession
+                | Self::Token
+                | Self::Introspect
+                | Self::Revoke
+                | Self::DeviceAuthorization
+        );
+        if !is_of_app {
+            return;
+        }
+        let url = format!("{}/t/{tenant}", app.token_service.public_url);
+        let issuer = Issuer { url, tenant: None };
+        let sent = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
+        let refusal = ("not_found", "There is no such tenant, or it does not serve.");
+        Refused::of_browser((self.path(), &issuer), &sent, refusal).tell(app, now).await;
     }
 
     /// Whether scripts of any site may read the answer: it follows from no cookie.

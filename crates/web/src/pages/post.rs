@@ -229,6 +229,7 @@ pub(super) fn led_to(outcome: &Outcome) -> &'static str {
         Outcome::GoTo(kept, ..) if kept.mistake.is_some() => "again",
         Outcome::GoTo(_, CONTINUE, _) | Outcome::Leave(_) | Outcome::Post { .. } => "complete",
         Outcome::GoTo(..) | Outcome::Page(..) => "next",
+        Outcome::Refused(_, answer) => led_to(answer),
         Outcome::Error(_) => "error",
     }
 }

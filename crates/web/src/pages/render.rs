@@ -15,6 +15,7 @@ use super::{Browser, PASSKEY_SCRIPT, cookies, origin_of, written};
 use crate::{
     answer::{AnswerBody, respond},
     app::App,
+    system::SystemRoute,
     trace::TraceId,
 };
 
@@ -145,6 +146,10 @@ fn images(context: &Value) -> String {
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
+    let is_of_app = matches!(browser.route, SystemRoute::Authorize | SystemRoute::EndSession);
+    if is_of_app || error == PageError::UNKNOWN_CLIENT {
+        browser.tell(error.code, error.detail).await;
+    }
     let reference = TraceId::of(browser.parts).to_string();
     let back = browser.kept.as_ref().and_then(KeptFlow::home);
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });

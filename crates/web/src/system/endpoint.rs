@@ -20,6 +20,7 @@ use crate::{
     discovery::unsupported_grant,
     pages::seconds_of,
     proof_limiter::About,
+    refused::Refused,
     request::{dpop_proofs, text},
 };
 
@@ -33,14 +34,29 @@ impl SystemRoute {
         body: &mut RequestBody,
         now: Timestamp,
     ) -> Response<AnswerBody> {
-        let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
-            Ok(request) => match self.call_within_limits(app, address_of(parts), &request).await {
-                Ok(answer) => answer,
-                Err(wait) => return too_many(wait),
-            },
+        let answer = match read_request(app, (issuer.clone(), self.path()), parts, body, now).await {
+            Ok(request) => {
+                let answer = self.call_within_limits(app, address_of(parts), &request).await;
+                let refusal = match &answer {
+                    Ok(Err(error)) if error.status < 500 => Some((error.error, error.description)),
+                    Ok(_) => None,
+                    Err(_) => Some(("temporarily_unavailable", "Too many requests came.")),
+                };
+                if let Some(refusal) = refusal {
+                    Refused::of_client(&request, refusal).tell(app, now).await;
+                }
+                match answer {
+                    Ok(answer) => answer,
+                    Err(wait) => return too_many(wait),
+                }
+            }
             Err(problem) => {
                 let status = problem.status();
                 let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
+                if status < 500 {
+                    let refusal = (error, problem.detail.as_str());
+                    Refused::of_browser((self.path(), &issuer), &[], refusal).tell(app, now).await;
+                }
                 let body = json!({ "error": error, "error_description": problem.detail });
                 Ok((body.to_string(), None, status))
             }

@@ -18,7 +18,7 @@ const ENTRY: &str = "console-entry";
 /// How long a sign-in may take, in ms.
 const LONGEST: i64 = 30 * 60_000;
 /// The longest address that is come back to, in bytes.
-const LONGEST_BACK: usize = 1_024;
+const LONGEST_BACK: usize = 768;
 
 /// A sign-in under way, sealed in a cookie.
 #[derive(Serialize, Deserialize)]

@@ -14,9 +14,7 @@ use crate::{
     second_factor::Enrolling,
 };
 
-/// The most bytes of a flow in a cookie.
-const LARGEST: usize = 3_800;
-/// The cookie of a flow that is larger.
+/// The cookie of a flow that does not fit one.
 pub const IN_ROW: &str = "row";
 /// The most rows of flows under way. Anybody can begin a flow, so an installation has a bound besides that of each
 /// address: 10,000 rows are less than 200 MB.
@@ -174,10 +172,10 @@ impl KeptFlow {
         Some(master.seal(&associated_data(&self.id, browser), &text))
     }
 
-    /// The flow, sealed for the browser with this cookie value; `None` where it is too large for a cookie.
-    pub fn seal(&self, master: &MasterKey, browser: &str) -> Option<String> {
+    /// The flow, sealed for the browser with this cookie value; `None` where it has more bytes than a cookie has room for.
+    pub fn seal(&self, master: &MasterKey, browser: &str, room: usize) -> Option<String> {
         let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.seal_bytes(master, browser)?);
-        (sealed.len() <= LARGEST).then_some(sealed)
+        (sealed.len() <= room).then_some(sealed)
     }
 
     /// Opens a flow that the browser with this cookie value shows.
@@ -280,7 +278,7 @@ mod tests {
     #[test]
     fn a_flow_opens_in_its_own_browser_alone() {
         let (master, kept) = (MasterKey::generate(), kept());
-        let sealed = kept.seal(&master, "browser").unwrap();
+        let sealed = kept.seal(&master, "browser", 2_000).unwrap();
         assert_eq!(
             KeptFlow::open(&master, &kept.id, "browser", &sealed).unwrap().parameters,
             kept.parameters
@@ -304,7 +302,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_a_cookie_is_not_sealed() {
         let mut kept = kept();
+        let sealed = kept.seal(&MasterKey::generate(), "browser", 2_000).unwrap();
+        assert!(kept.seal(&MasterKey::generate(), "browser", sealed.len() - 1).is_none());
         kept.parameters = vec![("state".to_owned(), "s".repeat(4_000))];
-        assert!(kept.seal(&MasterKey::generate(), "browser").is_none());
+        assert!(kept.seal(&MasterKey::generate(), "browser", 2_000).is_none());
     }
 }

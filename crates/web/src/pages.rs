@@ -204,10 +204,46 @@ pub fn see_other(address: &str) -> Response<AnswerBody> {
     response
 }
 
+/// The longest address that a header leads to: with it the head of an answer stays under 3.5 KB, which proxies take.
+const LONGEST_LOCATION: usize = 2_700;
+
+/// The longest address that a page leads to by a header, beside its other headers.
+const LONGEST_REFRESH: usize = 2_000;
+
+/// A redirect to an address of a client app. One that is too long for a header is led to by a page.
+fn leave(address: &str) -> Response<AnswerBody> {
+    if address.len() <= LONGEST_LOCATION {
+        return see_other(address);
+    }
+    let escaped: String = address
+        .chars()
+        .map(|letter| match letter {
+            '&' => "&amp;".to_owned(),
+            '"' => "&quot;".to_owned(),
+            '\'' => "&#39;".to_owned(),
+            '<' => "&lt;".to_owned(),
+            '>' => "&gt;".to_owned(),
+            other => other.to_string(),
+        })
+        .collect();
+    let html = format!(
+        "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={escaped}\">\
+         <title>Chancery</title></head><body><a href=\"{escaped}\">&#8594;</a></body></html>"
+    );
+    let mut response = respond(200, "text/html; charset=utf-8", html);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; base-uri 'none'"),
+    );
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
 /// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
 /// none.
 fn as_get(parts: &Parts, form: &[(String, String)]) -> Response<AnswerBody> {
-    see_other(&format!("{}?{}", parts.uri.path(), written(form.iter())))
+    leave(&format!("{}?{}", parts.uri.path(), written(form.iter())))
 }
 
 /// Parameters as a query.
@@ -235,12 +271,13 @@ impl Browser<'_> {
         self.kept.clone().filter(|kept| !kept.is_over(self.visit.now))
     }
 
-    /// Keeps of a flow that has ended no more than where it leads back to.
-    fn end_flow(&mut self) {
-        if let Some(kept) = &self.kept
-            && let Some(sealed) = kept.ended().seal(&self.app.context.master, &self.visit.browser)
-        {
-            self.cookies.set_flow(&kept.id, &sealed);
+    /// Keeps of a flow that has ended no more than where it leads back to, and nothing beside a long address.
+    fn end_flow(&mut self, address: &str) {
+        let Some(kept) = &self.kept else { return };
+        let room = self.cookies.room(&kept.id).min(LONGEST_LOCATION.saturating_sub(address.len()));
+        match kept.ended().seal(&self.app.context.master, &self.visit.browser, room) {
+            Some(sealed) => self.cookies.set_flow(&kept.id, &sealed),
+            None => self.cookies.forget_flow(&kept.id),
         }
     }
 
@@ -249,8 +286,8 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::NO_FLOW).await);
         };
         if let (Some(address), CONTINUE, Some(_)) = (&kept.answer, step, self.parameter("go")) {
-            self.end_flow();
-            let mut response = see_other(address);
+            self.end_flow(address);
+            let mut response = leave(address);
             self.cookies.write(&mut response);
             return Ok(response);
         }
@@ -313,7 +350,7 @@ impl Browser<'_> {
                 Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT)
                     .await)
             }
-            SigningOut::Done(done) => self.leave_signed_out(&done, is_post),
+            SigningOut::Done(done) => self.leave_signed_out(done, is_post).await,
             SigningOut::Error(error) => Ok(error_page(&self, error).await),
         }
     }
@@ -329,7 +366,11 @@ impl Browser<'_> {
     /// Answers who is signed out: at once by a redirect to the client app where nothing else is to be done, else by
     /// the page that says so. Browsers hold `form-action` against redirects that follow a post, so that a post is
     /// answered by the page, which leads on.
-    fn leave_signed_out(mut self, done: &SignedOut, is_post: bool) -> Result<Response<AnswerBody>, Problem> {
+    async fn leave_signed_out(
+        mut self,
+        done: SignedOut,
+        is_post: bool,
+    ) -> Result<Response<AnswerBody>, Problem> {
         // a request of another site's brings no cookies: it must not end a session either
         if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
@@ -337,9 +378,13 @@ impl Browser<'_> {
         // what was proven in a sign-in under way would sign in whoever goes on with it
         self.cookies.forget_flows();
         let mut response = match &done.back {
-            Some(back) if !is_post && done.frames.is_empty() => see_other(back),
+            Some(back) if !is_post && done.frames.is_empty() => leave(back),
             _ => {
                 let sealed = done.seal(&self.app.context.master, &self.visit)?;
+                if sealed.len() > LONGEST_LOCATION {
+                    // what does not fit an address is shown at once
+                    return Ok(self.show_signed_out(done).await);
+                }
                 let issuer = chancery_auth::issuer_url("", self.visit.issuer.tenant_id());
                 see_other(&self.in_language(format!("{issuer}/signin/{SIGNED_OUT}?done={sealed}")))
             }
@@ -354,7 +399,13 @@ impl Browser<'_> {
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
             return error_page(&self, PageError::NO_FLOW).await;
         };
-        let refresh = done.back.clone().filter(|_| done.frames.is_empty());
+        self.show_signed_out(done).await
+    }
+
+    async fn show_signed_out(self, done: SignedOut) -> Response<AnswerBody> {
+        // a long one is a link of the page, no header
+        let refresh =
+            done.back.clone().filter(|back| done.frames.is_empty() && back.len() <= LONGEST_REFRESH);
         let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };
         page(&self, shown, SIGN_OUT).await
     }
@@ -369,8 +420,8 @@ impl Browser<'_> {
         };
         Ok(match outcome {
             Outcome::Leave(address) => {
-                self.end_flow();
-                let mut response = see_other(&address);
+                self.end_flow(&address);
+                let mut response = leave(&address);
                 self.cookies.write(&mut response);
                 response
             }
@@ -435,7 +486,8 @@ impl Browser<'_> {
 
     /// Lets the browser keep a flow. One that is too large for a cookie becomes a row, which counts as a page more.
     async fn keep(&mut self, kept: &KeptFlow) -> Result<Result<(), PageError>, Problem> {
-        if let Some(sealed) = kept.seal(&self.app.context.master, &self.visit.browser) {
+        let room = self.cookies.room(&kept.id);
+        if let Some(sealed) = kept.seal(&self.app.context.master, &self.visit.browser, room) {
             self.cookies.set_flow(&kept.id, &sealed);
             return Ok(Ok(()));
         }

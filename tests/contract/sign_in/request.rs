@@ -33,6 +33,32 @@ on_both_engines! {
         assert_eq!(other.open(&page.address).await.status, 400);
     }
 
+    /// Proxies take answers with a head of 4 KB and requests with 8 KB of cookies, as nginx does unless it is set otherwise:
+    /// the browser of these tests checks each. What is larger is a row, and a long address is led to by a page.
+    async fn proxies_take_the_largest_sign_in(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let state = "ä".repeat(1_000);
+        let mut browser = Browser::new(&world);
+        // three tabs are kept
+        let mut pages = Vec::new();
+        for (state, nonce) in [(&"s".repeat(700), "n"), (&"s".repeat(2_048), &"n".repeat(512)), (&state, "n")] {
+            pages.push(browser.open(&home.request(&[("state", state), ("nonce", nonce)])).await);
+        }
+        let consent = browser.type_password(pages.last().unwrap(), "ann", PASSWORD).await;
+        let next = browser.submit(&consent, &[("decision", "allow")]).await;
+        let answer = browser.go_on(&next).await;
+        assert!(answer.len() > 4_096 && answer.contains(&format!("&state={}", encode(&state))), "{answer}");
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+        // the other tabs go on
+        for (page, state) in [(&pages[1], "s".repeat(2_048)), (&pages[0], "s".repeat(700))] {
+            let next = browser.open(&page.address).await;
+            let next = browser.submit(&next, &[("decision", "allow")]).await;
+            assert_eq!(parameter(&browser.go_on(&next).await, "state"), Some(state));
+        }
+        let back = browser.open(&home.request(&[("prompt", "none"), ("state", &state)])).await;
+        assert!(back.left.unwrap().contains(&format!("&state={}", encode(&state))));
+    }
+
     /// What nobody knows is no part of a sign-in, so that it makes no row; and rows have a bound.
     async fn a_sign_in_under_way_takes_little_room(world: World) {
         let home = Home::new(&world).await;

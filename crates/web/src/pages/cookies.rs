@@ -8,6 +8,12 @@ use crate::{answer::AnswerBody, base::BasePath};
 
 /// The most flows of one browser: the oldest cookies go first.
 const FLOWS: usize = 3;
+/// The most bytes of a flow in a cookie. Proxies refuse an answer whose head is longer than 4 KB, as nginx does unless it is
+/// set otherwise: with this one, the cookies of a session and the headers of a page it is shorter than 3.5 KB.
+const LARGEST_FLOW: usize = 2_100;
+/// The most bytes of all flows in cookies, names included. With the other cookies of this server, those of the console
+/// included, a browser sends less than 6 KB: proxies refuse requests with more than 8 KB in a line.
+const ALL_FLOWS: usize = 3_400;
 /// How long the browser keeps the cookie that flows are bound to, in seconds: a year.
 const BROWSER: i64 = 365 * 24 * 3600;
 /// The longest cookie value that is looked at, in bytes.
@@ -101,14 +107,40 @@ impl Cookies {
         self.set("session", "", Some(0));
     }
 
+    /// How many bytes the value of this flow's cookie may have beside those of the others that stay.
+    pub fn room(&self, id: &str) -> usize {
+        let mark = self.flow_name("").len();
+        let others: usize = self
+            .flows_beside(id)
+            .iter()
+            .rev()
+            .take(FLOWS - 1)
+            .map(|(id, size)| mark + id.len() + size + 3)
+            .sum();
+        ALL_FLOWS.saturating_sub(others + mark + id.len() + 3).min(LARGEST_FLOW)
+    }
+
+    fn flow_name(&self, id: &str) -> String {
+        format!("{}chancery-flow-{id}", self.prefix)
+    }
+
+    /// The other flows that the browser shows, as it lists them, each with the size of its value.
+    fn flows_beside(&self, id: &str) -> Vec<(&str, usize)> {
+        let begin = self.flow_name("");
+        let others = self
+            .shown
+            .iter()
+            .filter_map(|(name, value)| Some((name.strip_prefix(&begin)?, value.len())))
+            .filter(|(other, _)| *other != id && is_id(other));
+        others.collect()
+    }
+
     /// Sets a flow; those beyond the most go, which the browser lists first.
     pub fn set_flow(&mut self, id: &str, sealed: &str) {
-        let begin = format!("{}chancery-flow-", self.prefix);
-        let others = self.shown.iter().filter_map(|(name, _)| name.strip_prefix(&begin));
         let others: Vec<String> =
-            others.filter(|other| *other != id && is_id(other)).map(str::to_owned).collect();
+            self.flows_beside(id).into_iter().map(|(other, _)| other.to_owned()).collect();
         let surplus = (others.len() + 1).saturating_sub(FLOWS);
-        for other in others.iter().take(surplus) {
+        for other in others.iter().take(surplus.min(FLOWS)) {
             self.forget_flow(other);
         }
         self.set(&format!("flow-{id}"), sealed, None);
@@ -176,6 +208,26 @@ mod tests {
     fn a_cookie_that_is_there_twice_is_none() {
         assert_eq!(read("chancery-session=a; chancery-session=b", "http://localhost").session(), None);
         assert_eq!(read("chancery-session=", "http://localhost").session(), None);
+    }
+
+    #[test]
+    fn flows_have_room_beside_the_others_that_stay() {
+        let line = |sizes: &[usize]| {
+            let flows = sizes
+                .iter()
+                .enumerate()
+                .map(|(id, size)| format!("chancery-flow-{id}={}", "x".repeat(*size)));
+            let line = HeaderValue::try_from(flows.collect::<Vec<_>>().join("; ")).unwrap();
+            Cookies::read(&HeaderMap::from_iter([(header::COOKIE, line)]), "http://localhost")
+        };
+        assert_eq!(
+            (line(&[]).room("new"), line(&[2_000]).room("0")),
+            (super::LARGEST_FLOW, super::LARGEST_FLOW)
+        );
+        assert!(line(&[2_000]).room("new") < 1_400 && line(&[1_800, 1_500]).room("new") < 100);
+        assert_eq!(line(&[4_000, 4_000]).room("new"), 0);
+        // the first one goes
+        assert!(line(&[2_000, 100, 100]).room("new") > 2_000);
     }
 
     #[test]

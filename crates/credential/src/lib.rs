@@ -13,6 +13,7 @@ pub mod lockout;
 pub mod model;
 pub mod policy;
 pub mod totp;
+pub mod typed;
 
 /// The longest password, in bytes of UTF-8: a longer one is never set and never right, so that the work of a
 /// request is bounded. 128 characters, the default of PasswordMaxLength, are at most 512 bytes.

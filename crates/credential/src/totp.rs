@@ -4,6 +4,8 @@ use aws_lc_rs::hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA
 use chancery_record::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::typed::read_code;
+
 /// The bytes of a secret: as long as SHA-1's output (RFC 4226, section 4).
 pub const SECRET_LENGTH: usize = 20;
 /// How many steps a code may be early or late.
@@ -70,9 +72,9 @@ impl Totp {
     }
 
     /// The step of a typed code, which counts once: the caller keeps the last one. `None` where the code is wrong, or
-    /// its step not after `last`. Blanks are left out.
+    /// its step not after `last`.
     pub fn verify(&self, secret: &[u8], typed: &str, last: i64, now: Timestamp) -> Option<i64> {
-        let typed: String = typed.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let typed = read_code(typed);
         let present = now.0.div_euclid(self.period_ms.max(1));
         let mut found = None;
         // all steps are looked at, whichever is right
@@ -168,7 +170,8 @@ mod tests {
             assert_eq!(found, is_right.then_some(1), "{seconds}");
         }
         assert_eq!(totp.verify(secret, "94287082", 1, at(59)), None, "used");
-        for wrong in ["", "9428708", "942870820", "94287083", "９4287082"] {
+        assert_eq!(totp.verify(secret, "９4287-082", 0, at(59)), Some(1), "typed in full width");
+        for wrong in ["", "9428708", "942870820", "94287083", "9428708x"] {
             assert_eq!(totp.verify(secret, wrong, 0, at(59)), None, "{wrong}");
         }
     }

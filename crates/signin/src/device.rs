@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
+use chancery_credential::typed::read_code;
 use chancery_flow::{Flow, Request, Step};
 use chancery_oauth::{Scope, targets};
 use chancery_record::{Timestamp, Value};
@@ -47,8 +48,7 @@ pub fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
 
 /// The digest of a user code, as a person may type it: in any case, with or without the dash.
 fn user_digest(master: &MasterKey, issuing: Option<Uuid>, typed: &str) -> Vec<u8> {
-    let letters: String =
-        typed.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_uppercase()).collect();
+    let letters: String = read_code(typed).chars().filter(char::is_ascii_alphabetic).collect();
     let issuing = issuing.map_or_else(String::new, |id| id.to_string());
     master.digest("device-user-code", format!("{issuing}/{letters}").as_bytes())
 }
@@ -386,6 +386,9 @@ mod tests {
         let shown = with_dash(&code);
         assert_eq!((shown.len(), digest(&shown)), (9, digest(&code)));
         assert_eq!(digest(&format!(" {} ", shown.to_lowercase())), digest(&code));
+        let wide: String =
+            shown.chars().map(|letter| char::from_u32(u32::from(letter) + 0xFEE0).unwrap()).collect();
+        assert_eq!(digest(&wide), digest(&code));
         assert_ne!(user_digest(&master, Some(Uuid::nil()), &code), digest(&code), "another issuer's");
     }
 }

@@ -1,5 +1,6 @@
 //! Recovery codes: for who has no authenticator at hand.
 
+use chancery_credential::typed::read_code;
 use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
 use uuid::Uuid;
 
@@ -11,8 +12,7 @@ const LENGTH: usize = 10;
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 fn digest(master: &MasterKey, person: Uuid, typed: &str) -> Vec<u8> {
-    let typed: String =
-        typed.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
+    let typed: String = read_code(typed).chars().filter(char::is_ascii_alphanumeric).collect();
     master.digest(&format!("recovery-code/{person}"), typed.as_bytes())
 }
 
@@ -74,6 +74,9 @@ mod tests {
         assert_eq!(code.len(), 11);
         let plain = code.replace('-', " ").to_lowercase();
         assert_eq!(digest(&master, ann, &code), digest(&master, ann, &plain));
+        let wide: String =
+            code.chars().map(|letter| char::from_u32(u32::from(letter) + 0xFEE0).unwrap()).collect();
+        assert_eq!(digest(&master, ann, &code), digest(&master, ann, &wide));
         assert_ne!(digest(&master, ann, &code), digest(&master, Uuid::from_u128(2), &code));
     }
 }

@@ -1,5 +1,6 @@
 //! Codes that are sent to a person by mail or SMS: to confirm who signs in, or an address.
 
+use chancery_credential::typed::read_code;
 use chancery_flow::CodeKind;
 use chancery_record::{Secret, Value};
 use chancery_resource::{Context, Problem, StateTable, StoreError, Tx, open_secret, random};
@@ -309,8 +310,7 @@ pub fn verify(
         [person.into(), name.as_str().into(), purpose.bounds().tries.into(), context.now.0.into()];
     let kept = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
     let Some(kept) = kept else { return Ok(Typed::Over) };
-    let typed: String = typed.chars().filter(|letter| !letter.is_whitespace()).collect();
-    if !kept.matches(&digest(context, person, purpose, &typed)) {
+    if !kept.matches(&digest(context, person, purpose, &read_code(typed))) {
         return Ok(Typed::Wrong);
     }
     // the row stays, since it counts how many were sent

@@ -1,6 +1,7 @@
 //! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
 //! stored.
 
+use chancery_credential::typed::read_code;
 use chancery_record::{
     Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
     choice_types, id_types, record, secret_types,
@@ -190,8 +191,10 @@ fn make_value(length: usize) -> Secret {
     Secret::new(letters.iter().take(length).map(letter).collect::<Vec<u8>>())
 }
 
+/// The digest of a value, as a person may type it.
 fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
-    context.app.master.digest(&format!("temporary-access-pass/{user}"), value)
+    let meant = Secret::new(read_code(&String::from_utf8_lossy(value)));
+    context.app.master.digest(&format!("temporary-access-pass/{user}"), meant.expose())
 }
 
 /// The user that a body names.

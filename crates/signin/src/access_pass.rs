@@ -89,31 +89,37 @@ fn decide(
     typed: &PassTyped,
 ) -> Result<Option<Decided>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
-    for (index, store) in stores.iter().enumerate() {
-        let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
-        let found = if is_readable { by_login(&context, tx, &typed.username)? } else { None };
-        // the first store that knows the name decides; nobody costs as much
-        if found.is_none() && index + 1 < stores.len() {
-            continue;
+    let name = if is_readable { typed.username.as_str() } else { "" };
+    let (mut known, mut nobody) = (None, None);
+    // the first store that knows the name decides, and all are asked: nobody costs as much
+    for store in stores {
+        let context = context_of_store(&completion.app, tx, store.id, completion.now)?;
+        match by_login(&context, tx, name)?.filter(|_| is_readable) {
+            Some(found) if known.is_none() => known = Some((store, context, Some(found))),
+            _ => nobody = nobody.or(Some((store, context, None))),
         }
-        let Some(attempt) = begin_attempt(&context, tx, found)? else { return Ok(None) };
-        let user = attempt.found.user.id;
-        let Some(pass) = find_access_pass(&context, tx, &attempt.found, &typed.pass)? else {
-            attempt.fail(&context, tx)?;
-            completion.record_wrong(&context, tx, store.id, (user.0, tenant))?;
-            return Ok(None);
-        };
-        context.actor = Some(user.0);
-        let Some(person) = person::of_store_user(&mut context, tx, store, user.0)? else { return Ok(None) };
-        note_access_pass(&context, tx, user, pass)?;
-        let sessions = completion.sessions(tx)?;
-        let proven = Proven { person, instance: store.id, method: Method::AccessPass, credential: None };
-        let examined = completion.prove(tx, &sessions, proven)?;
-        if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, None)? {
-            return Ok(Some(decided));
-        }
-        completion.record_refusal(&context, tx, &examined)?;
-        return Ok(Some(Decided::GoOn(examined.due.flow().clone().into())));
     }
-    Ok(None)
+    let Some((store, mut context, found)) = known.or(nobody) else { return Ok(None) };
+    let Some(attempt) = begin_attempt(&context, tx, found)? else {
+        find_access_pass(&context, tx, Uuid::nil(), &typed.pass)?;
+        completion.record_wrong(&context, tx, store.id, (None, tenant))?;
+        return Ok(None);
+    };
+    let user = attempt.found.user.id;
+    let Some(pass) = find_access_pass(&context, tx, user.0, &typed.pass)? else {
+        attempt.fail(&context, tx)?;
+        completion.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;
+        return Ok(None);
+    };
+    context.actor = Some(user.0);
+    let Some(person) = person::of_store_user(&mut context, tx, store, user.0)? else { return Ok(None) };
+    note_access_pass(&context, tx, user, pass)?;
+    let sessions = completion.sessions(tx)?;
+    let proven = Proven { person, instance: store.id, method: Method::AccessPass, credential: None };
+    let examined = completion.prove(tx, &sessions, proven)?;
+    if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, None)? {
+        return Ok(Some(decided));
+    }
+    completion.record_refusal(&context, tx, &examined)?;
+    Ok(Some(Decided::GoOn(examined.due.flow().clone().into())))
 }

@@ -251,7 +251,8 @@ impl Completion {
         SignInRecord { methods: &amr, ..record }.write(context, tx)
     }
 
-    /// Records that a first factor of this user of a store was wrong. Who has never signed in is nobody's record.
+    /// Records that a first factor of this user of a store was wrong. Who has never signed in is nobody's record; for nobody
+    /// as much is read and written.
     ///
     /// # Errors
     /// Those of the store.
@@ -260,14 +261,11 @@ impl Completion {
         context: &Context,
         tx: &mut Tx<'_>,
         store: Uuid,
-        (user, tenant): (Uuid, Uuid),
+        (user, tenant): (Option<Uuid>, Uuid),
     ) -> Result<(), Problem> {
-        match person::known(tx, store, user)? {
-            Some(person) => {
-                self.record(Recorded::WrongCredentials, store, (person, tenant)).write(context, tx)
-            }
-            None => Ok(()),
-        }
+        let person = person::known(tx, store, user.unwrap_or_default())?;
+        let record = self.record(Recorded::WrongCredentials, store, (person.unwrap_or_default(), tenant));
+        if person.is_some() { record.write(context, tx) } else { record.feign(context, tx) }
     }
 
     /// A record of this sign-in.

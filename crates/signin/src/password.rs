@@ -140,7 +140,8 @@ fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> O
     Outcome::GoTo(kept.into(), PASSWORD, None)
 }
 
-/// Counts the attempt at the first store, in order, that knows the name; at the first one as nobody where none does.
+/// Counts the attempt at the first store, in order, that knows the name; at the first one as nobody where none does. All
+/// are asked, whichever knows it.
 fn count(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
@@ -148,17 +149,17 @@ fn count(
     name: &str,
     now: chancery_record::Timestamp,
 ) -> Result<(OfferedStore, PendingSignIn), Problem> {
-    let mut nobody = None;
+    let (mut known, mut nobody) = (None, None);
     for store in stores {
         let context = context_of_store(app, tx, store.id, now)?;
-        let found = if name.is_empty() { None } else { by_login(&context, tx, name)? };
-        if found.is_some() {
-            return Ok((store.clone(), sign_in::begin(&context, tx, found)?));
+        let found = by_login(&context, tx, name)?.filter(|_| !name.is_empty());
+        match found {
+            Some(found) if known.is_none() => known = Some((store, context, Some(found))),
+            _ => nobody = nobody.or(Some((store, context, None))),
         }
-        nobody = nobody.or(Some((store, context)));
     }
-    let (store, context) = nobody.ok_or_else(|| Problem::not_found("user store"))?;
-    Ok((store.clone(), sign_in::begin(&context, tx, None)?))
+    let (store, context, found) = known.or(nobody).ok_or_else(|| Problem::not_found("user store"))?;
+    Ok((store.clone(), sign_in::begin(&context, tx, found)?))
 }
 
 /// Decides an attempt. `None`: it is refused, without telling why.
@@ -172,10 +173,13 @@ fn decide(
     let user = match sign_in::decide(&context, tx, verified)? {
         Decision::Right(user) => user,
         Decision::Wrong(user) => {
-            completion.record_wrong(&context, tx, store.id, (user, tenant))?;
+            completion.record_wrong(&context, tx, store.id, (Some(user), tenant))?;
             return Ok(None);
         }
-        Decision::Refused => return Ok(None),
+        Decision::Refused => {
+            completion.record_wrong(&context, tx, store.id, (None, tenant))?;
+            return Ok(None);
+        }
     };
     context.actor = Some(user.id.0);
     let person = person::of_store_user(&mut context, tx, store, user.id.0)?;

@@ -5,6 +5,7 @@ use chancery_management::sign_in::record::associated_data;
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx};
+use chancery_userstore::password::write_for_nobody;
 use uuid::Uuid;
 
 /// What came of an attempt.
@@ -91,41 +92,14 @@ impl SignInRecord<'_> {
     /// Those of the store.
     pub fn write(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let id = context.new_id();
-        let About { key, subscription, retention } = about(context, tx, self.person, self.tenant)?;
-        let seal = |column: &str, text: &str| {
-            key.as_ref().map(|key| key.seal_text(&associated_data(column, id), text))
-        };
-        let address = self.origin.and_then(|origin| seal("address", &origin.address));
-        let agent = self.origin.and_then(|origin| origin.user_agent.as_deref()).map(|agent| {
-            let end = agent.floor_char_boundary(USER_AGENT);
-            agent.get(..end).unwrap_or_default()
-        });
-        let agent = agent.and_then(|agent| seal("user_agent", agent));
+        let about = about(context, tx, self.person, self.tenant)?;
         let text = StateTable::SignInRecord.insert(
             "(id, occurred_on, tenant_id, client_app_id, idp_instance_id, person_id, outcome, reason, methods, \
              acr, session_id, address, user_agent, expires_on) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         );
-        let optional = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
-        tx.queue(
-            &text,
-            vec![
-                id.into(),
-                context.now.0.into(),
-                self.tenant.into(),
-                optional(self.application),
-                optional(self.instance),
-                self.person.into(),
-                self.outcome.name().into(),
-                self.outcome.reason().into(),
-                self.methods.join(" ").into(),
-                self.acr.into(),
-                optional(self.session),
-                address.into(),
-                agent.into(),
-                context.now.plus(retention).0.into(),
-            ],
-        )?;
+        tx.queue(&text, self.row(context, id, &about))?;
+        let subscription = about.subscription;
         if self.outcome.name() != "Refused" {
             return Ok(());
         }
@@ -141,7 +115,54 @@ impl SignInRecord<'_> {
         };
         failed.announce(context, tx)
     }
+
+    fn row(&self, context: &Context, id: Uuid, about: &About) -> Vec<Value> {
+        let seal = |column: &str, text: &str| {
+            about.key.as_ref().map(|key| key.seal_text(&associated_data(column, id), text))
+        };
+        let address = self.origin.and_then(|origin| seal("address", &origin.address));
+        let agent = self.origin.and_then(|origin| origin.user_agent.as_deref()).map(|agent| {
+            let end = agent.floor_char_boundary(USER_AGENT);
+            agent.get(..end).unwrap_or_default()
+        });
+        let agent = agent.and_then(|agent| seal("user_agent", agent));
+        let optional = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
+        vec![
+            id.into(),
+            context.now.0.into(),
+            self.tenant.into(),
+            optional(self.application),
+            optional(self.instance),
+            self.person.into(),
+            self.outcome.name().into(),
+            self.outcome.reason().into(),
+            self.methods.join(" ").into(),
+            self.acr.into(),
+            optional(self.session),
+            address.into(),
+            agent.into(),
+            context.now.plus(about.retention).0.into(),
+        ]
+    }
+
+    /// Works as hard as for the record of an attempt that failed, and leaves none: there is no such person. Each write of a
+    /// record and of its event has one in its place, and what would be encrypted is.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn feign(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let (master, id) = (&context.app.master, context.new_id());
+        let nobody = about(context, tx, self.person, self.tenant)?;
+        let kept = PersonKey::make(master, id);
+        let kept = if let Value::Bytes(kept) = &kept { kept.as_slice() } else { &[] };
+        let about = About { key: PersonKey::open(master, id, kept), ..nobody };
+        drop(self.row(context, id, &about));
+        write_for_nobody(context, tx, WRITES)
+    }
 }
+
+/// The rows that an attempt that failed leaves: the record, its event, and the event's place in the queue.
+const WRITES: usize = 3;
 
 /// What a record depends on.
 struct About {

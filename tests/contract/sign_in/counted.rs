@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{
     Home, PASSWORD,
     browser::Browser,
-    form, parameter,
+    form, link, parameter,
     passkey::{show, with_passkey},
     second_factor::{ask_for, between, enrol, typed},
 };
@@ -84,6 +84,51 @@ on_both_engines! {
         assert_eq!(cost(&world, silent, async |request| drop(open(request).await.is(303))).await, NOTHING);
         let wrong = async || home.request(&[("redirect_uri", "https://evil.example/")]);
         assert_eq!(cost(&world, wrong, async |request| drop(open(request).await.is(400))).await, NOTHING);
+    }
+
+    /// What is wrong costs the same statements and round trips for who has signed in before, for who never has, and for
+    /// nobody: time tells nothing of a name, by password and by access pass, whether e-mail addresses sign in or not.
+    async fn names_cost_the_same(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        world.user("bob").await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        world.set_option("AttemptsBeforeTemporaryLock", "1000").await;
+        world.set_option("PasskeyEnabled", "true").await;
+        for by_address in ["false", "true"] {
+            world.set_option("LoginByEmailEnabled", by_address).await;
+            for path in ["password", "accesspass"] {
+                let mut costs = Vec::new();
+                for name in ["ann", "bob", "nobody"] {
+                    let mut cheapest = (u64::MAX, u64::MAX, u64::MAX);
+                    for _ in 0..4 {
+                        let mut browser = Browser::new(&world);
+                        let page = browser.open(&home.request(&[])).await;
+                        let page = match path {
+                            "password" => page,
+                            _ => browser.open(&link(&page, "access pass")).await,
+                        };
+                        let fields = [
+                            ("csrf", page.field("csrf")),
+                            ("username", name.to_owned()),
+                            (if path == "password" { "password" } else { "pass" }, "wrong".to_owned()),
+                        ];
+                        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                        let before = world.app.store.figures();
+                        browser.post(&page.action(), &fields, &[]).await;
+                        let after = world.app.store.figures();
+                        let cost = (
+                            after.statements - before.statements,
+                            after.round_trips - before.round_trips,
+                            after.commits - before.commits,
+                        );
+                        cheapest = (cheapest.0.min(cost.0), cheapest.1.min(cost.1), cheapest.2.min(cost.2));
+                    }
+                    costs.push((name, cheapest));
+                }
+                assert!(costs.iter().all(|(_, cost)| *cost == costs[0].1), "{path} {by_address}: {costs:?}");
+            }
+        }
     }
 
     /// A password becomes a code by two commits: the attempt is counted before the password is verified.

@@ -313,9 +313,11 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let known = by_login(&call.context, tx, form.login_name.as_str())?;
     let Some(attempt) = begin_attempt(&call.context, tx, known)? else {
+        // nobody costs as much
+        find(&call.context, tx, Uuid::nil(), &form.value.0)?;
         return Ok(Answer::refusing(refused()));
     };
-    let Some(id) = find(&call.context, tx, &attempt.found, &form.value.0)? else {
+    let Some(id) = find(&call.context, tx, attempt.found.user.id.0, &form.value.0)? else {
         attempt.fail(&call.context, tx)?;
         return Ok(Answer::refusing(refused()));
     };
@@ -361,20 +363,13 @@ pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool,
 ///
 /// # Errors
 /// Those of the store.
-pub fn find(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    found: &UserForUpdate,
-    value: &Secret,
-) -> Result<Option<Uuid>, Problem> {
+pub fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, value: &Secret) -> Result<Option<Uuid>, Problem> {
     if !options(context)?.flag("TemporaryAccessPassEnabled") {
         return Ok(None);
     }
-    let typed: Vec<u8> =
-        value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
-    let wanted = Secret::new(digest(context, found.user.id.0, &typed));
+    let wanted = Secret::new(digest(context, user, value.expose()));
     let mut right = None;
-    let parameters = [context.scope.store().into(), found.user.id.0.into(), context.now.0.into()];
+    let parameters = [context.scope.store().into(), user.into(), context.now.0.into()];
     tx.query(GOOD, &parameters, |row: &Row<'_>| {
         if wanted.matches(row.bytes(1)?) {
             right = Some(row.id(0)?);

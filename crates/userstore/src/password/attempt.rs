@@ -31,13 +31,11 @@ pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<UserForUpdate>, P
 /// e-mail address that no other user has.
 pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<UserForUpdate>, Problem> {
     let sql = select_by(context, &USER, User::LOGIN_NAME, name);
-    match load_by(context, tx, &USER, None, &sql) {
-        Err(problem) if problem.status() == 404 => {}
-        found => return found.and_then(UserForUpdate::new).map(Some),
-    }
+    let by_name = read_one(load_by(context, tx, &USER, None, &sql))?;
     if !options(context)?.flag("LoginByEmailEnabled") {
-        return Ok(None);
+        return Ok(by_name);
     }
+    // whether the name is known or not, the same is asked: time tells nothing
     let mut only = None;
     let count = Sql::new("SELECT count(*) FROM user_account WHERE store = ")
         .bind(context.scope.store())
@@ -47,12 +45,24 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
         only = Some(row.int(0)? == 1);
         Ok(())
     })?;
-    if only != Some(true) {
-        return Ok(None);
-    }
     let sql = select_by(context, &USER, User::EMAIL_ADDRESS, name);
-    load_by(context, tx, &USER, None, &sql).and_then(UserForUpdate::new).map(Some)
+    let by_address = read_one(load_by(context, tx, &USER, None, &sql));
+    match by_name {
+        None if only == Some(true) => by_address,
+        by_name => Ok(by_name),
+    }
 }
+
+/// The one row that was found, if there is one.
+fn read_one(found: Result<StoredRow, Problem>) -> Result<Option<UserForUpdate>, Problem> {
+    match found {
+        Err(problem) if problem.status() == 404 => Ok(None),
+        found => found.and_then(UserForUpdate::new).map(Some),
+    }
+}
+
+/// The row number of no user.
+pub(super) const NOBODY: i64 = -1;
 
 /// An attempt that was counted, before its password is verified.
 pub(super) struct Counted {
@@ -86,12 +96,14 @@ pub(super) fn count(
 ) -> Result<Counting, Problem> {
     tx.commit_dry_run();
     let Some(mut found) = found.filter(|found| found.user.is_admitted(context.now)) else {
+        stored_hash::hashes(tx, NOBODY, options)?;
         count_for_nobody(context, tx)?;
         return Ok(Counting::Refused { is_throttled: false });
     };
     let attempt = context.new_id();
     match lockout::begin(&found.user.lockout(), &limits(options), context.now, attempt) {
         AttemptStart::Refused(reason, failed) => {
+            stored_hash::hashes(tx, NOBODY, options)?;
             match failed {
                 Some(failed) => record_failure(context, tx, found, &failed).map(drop)?,
                 None => count_for_nobody(context, tx)?,
@@ -181,15 +193,21 @@ const NOBODIES: u8 = 64;
 /// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
 /// write would reveal which login names exist.
 pub fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    write_for_nobody(context, tx, 1)
+}
+
+/// Writes so often for an unknown user.
+pub fn write_for_nobody(context: &Context, tx: &mut Tx<'_>, writes: usize) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
-    tx.queue(
-        &StateTable::AttemptAtNobody.insert(
-            "(store, slot, attempt) VALUES (?1, ?2, ?3) \
+    let text = StateTable::AttemptAtNobody.insert(
+        "(store, slot, attempt) VALUES (?1, ?2, ?3) \
          ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
-        ),
-        vec![Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
-    )?;
+    );
+    for _ in 0..writes {
+        let parameters = [Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)];
+        tx.queue(&text, parameters.into())?;
+    }
     tx.commit_dry_run();
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::user::USER;
 
 pub use chancery_mail::{MailState, mail_state};
 
-pub use attempt::{by_login, count_for_nobody, record_failure};
+pub use attempt::{by_login, count_for_nobody, record_failure, write_for_nobody};
 pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
 pub use set::{HashOutcome, making, options, put_new};
 pub use stored_hash::is_set;

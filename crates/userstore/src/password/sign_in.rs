@@ -10,7 +10,7 @@ use chancery_resource::{AuditAction, Context, Problem, Tx};
 use uuid::Uuid;
 
 use super::{
-    attempt::{Counted, Counting, check, count, count_for_nobody, record_failure},
+    attempt::{Counted, Counting, NOBODY, check, count, record_failure},
     set::options,
     stored_hash::{self, Hashes},
 };
@@ -92,7 +92,7 @@ pub enum Decision {
 pub fn decide(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<Decision, Problem> {
     tx.commit_dry_run();
     let Some(counted) = &verified.counted else {
-        count_for_nobody(context, tx)?;
+        user_of(context, tx, NOBODY)?;
         return Ok(Decision::Refused);
     };
     let Some(found) = user_of(context, tx, counted.user)? else { return Ok(Decision::Refused) };

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
-    ClientCertificate, Issuer, OAuthError, TokenService,
+    ClientCertificate, OAuthError, TokenService,
     client::{ClientApp, ClientQuery, KeySet, Method, StoredSecret, find, refresh},
     presented::{EndpointRequest, PresentedCredential, Proof},
     refusal::INVALID_CLIENT,
@@ -29,8 +29,8 @@ use crate::{
 
 /// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
 const REACHED_THE_SIGNATURE: &str = "The signature is not the client's.";
-/// Endpoints whose address an assertion's `aud` may name.
-const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect/revoke"];
+/// The endpoint whose address an assertion's `aud` may name wherever it is shown.
+const TOKEN_ENDPOINT: &str = "/connect/token";
 
 /// How long fetching keys may take while one client is authenticated.
 const FETCHING_TIME: Duration = Duration::from_secs(10);
@@ -84,8 +84,8 @@ pub async fn authenticate(
     let is_proven = match (&proof, &digest) {
         (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
         (Proof::Assertion(assertion), _) => {
-            let about = (client.as_str(), &request.issuer);
-            let proven = check_assertion(token_service, app.as_ref(), assertion, about, now);
+            let about = (client.as_str(), request);
+            let proven = check_assertion(token_service, app.as_ref(), assertion, about);
             let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
@@ -138,17 +138,16 @@ fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Time
     is_proven & by_method && !app.is_public
 }
 
-/// Checks an assertion; with it which of the client app's secrets or key sets it was signed by, where that is known.
+/// Checks an assertion, which is for the issuer, its token endpoint, or the endpoint that it is shown to; with it which of the client app's secrets or key sets it was signed by, where that is known.
 async fn check_assertion(
     token_service: &TokenService,
     app: Option<&ClientApp>,
     assertion: &str,
-    (client, issuer): (&str, &Issuer),
-    now: Timestamp,
+    (client, request): (&str, &EndpointRequest),
 ) -> Option<(VerifiedAssertion, Option<Uuid>)> {
-    let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
-    let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
-    audiences.push(&issuer.url);
+    let (issuer, now) = (&request.issuer, request.now);
+    let [token_endpoint, own] = [TOKEN_ENDPOINT, request.path].map(|path| issuer.endpoint(path));
+    let audiences = [issuer.url.as_str(), &token_endpoint, &own];
     let of_any_client = Expected {
         client_ids: &[client],
         audiences: &audiences,

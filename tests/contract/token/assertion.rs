@@ -102,6 +102,38 @@ on_both_engines! {
         refused(present(&world, &late).await, 401, "invalid_client");
     }
 
+    /// `aud` is the issuer, its token endpoint, or the endpoint that the assertion is sent to (RFC 7523, section 3; RFC 9126,
+    /// section 2); under FAPI 2.0 it is one text still.
+    async fn an_assertion_is_for_the_endpoint_that_it_is_sent_to(world: World) {
+        let signing = app(&world, "signing", json!({ "allowDeviceAuthorizationGrant": true, "allowUserLogin": true })).await;
+        configure(&world, &signing, "private_key_jwt", json!({})).await;
+        let own = Signer::new("own");
+        key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
+        let paths = ["/connect/token", "/connect/deviceauthorization", "/connect/introspect", "/connect/revoke"];
+        for path in paths {
+            let show = async |audience: Value| {
+                let assertion = own.assert(&claims(&world, &signing, json!({ "aud": audience })));
+                let form = [
+                    ("grant_type", "client_credentials"),
+                    ("token", "x"),
+                    ("client_assertion_type", TYPE),
+                    ("client_assertion", assertion.as_str()),
+                ];
+                let answer = post(&world, path, &[], &form).await;
+                // the app serves at no tenant, so that devices are refused after the proof
+                answer.status != 401
+            };
+            let at = |path: &str| format!("{}{path}", world.base);
+            for good in [json!(world.base), json!(at("/connect/token")), json!(at(path)), json!([at(path)])] {
+                assert!(show(good.clone()).await, "{good} at {path}");
+            }
+            for other in paths.into_iter().filter(|other| *other != path && *other != "/connect/token") {
+                assert!(!show(json!(at(other))).await, "{other} at {path}");
+            }
+            assert!(!show(json!(at("/connect"))).await && !show(json!(at(&format!("{path}/")))).await, "{path}");
+        }
+    }
+
     async fn an_assertion_signed_with_a_key(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use chancery_oauth::Status;
-use chancery_record::{Secret, Timestamp, Value, fold, parse_id};
+use chancery_record::{Secret, Timestamp, Value, fold};
 use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
@@ -305,7 +305,9 @@ fn read(
     query: &ClientQuery,
     now: Timestamp,
 ) -> Result<(Option<ClientApp>, i64), Error> {
-    let (who, key) = match parse_id(client) {
+    // a client compares `aud` with the id that it sent, so another spelling of it is another id
+    let exact = Uuid::try_parse(client).ok().filter(|id| id.to_string() == client);
+    let (who, key) = match exact {
         Some(id) => ("?1", Value::Id(id)),
         None if fold(client) == ROOT => (OWN, ROOT.into()),
         None => ("?1", Value::Id(Uuid::nil())),

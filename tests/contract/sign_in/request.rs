@@ -1,5 +1,6 @@
 //! What is wrong with an authorization request, and how that is told.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::Value;
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -121,6 +122,34 @@ on_both_engines! {
             let headers = [("content-type", "application/x-www-form-urlencoded")];
             let path = "/connect/deviceauthorization";
             world.anonymous.send(http::Method::POST, path, &headers, sent).await.expect(401);
+            let page = Browser::new(&world).open(&format!("/connect/endsession?client_id={}", encode(&other))).await;
+            assert!(!page.html.contains("Harbour Ledger"), "{other}");
+        }
+    }
+
+    /// So it is where an app proves itself, in the body and in the header.
+    async fn a_client_id_is_compared_exactly_where_an_app_proves_itself(world: World) {
+        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let own = id(&home.app);
+        let ask = async |client: &str, path: &str, in_header: bool| {
+            let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", encode(client), home.secret)));
+            let mut headers = vec![("content-type", "application/x-www-form-urlencoded")];
+            let mut fields = vec![("grant_type", "client_credentials"), ("token", "x")];
+            if in_header {
+                headers.push(("authorization", &basic));
+            } else {
+                fields.extend([("client_id", client), ("client_secret", home.secret.as_str())]);
+            }
+            let sent = form(fields.into_iter()).into_bytes();
+            world.anonymous.send(http::Method::POST, path, &headers, sent).await.status.as_u16()
+        };
+        for path in ["/connect/token", "/connect/introspect", "/connect/revoke"] {
+            for in_header in [true, false] {
+                assert_eq!(ask(own, path, in_header).await, 200, "{path}");
+                for other in [own.to_uppercase(), format!("{{{own}}}"), format!("urn:uuid:{own}"), own.replace('-', "")] {
+                    assert_eq!(ask(&other, path, in_header).await, 401, "{other} at {path}");
+                }
+            }
         }
     }
 

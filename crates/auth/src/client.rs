@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use chancery_oauth::Status;
+use chancery_oauth::{Status, is_same_resource, normal_resource};
 use chancery_record::{Secret, Timestamp, Value, fold};
 use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
@@ -168,6 +168,15 @@ pub struct ClientApp {
     pub lifetime: i64,
 }
 
+impl ClientApp {
+    /// The requested resource of this name: as it is spelled, else as it is registered, with whether it is the client app's
+    /// own.
+    pub fn resource(&self, name: &str) -> Option<&(String, bool)> {
+        let exact = self.resources.iter().find(|(known, _)| known == name);
+        exact.or_else(|| self.resources.iter().find(|(known, _)| is_same_resource(known, name)))
+    }
+}
+
 /// What is read of a client app beside what authenticates it.
 #[derive(Clone, Default)]
 pub struct ClientQuery {
@@ -281,22 +290,29 @@ const TENANTS: &str = "SELECT t.id, o.value FROM client_app a \
 const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.rid) FROM client_app r \
     JOIN client_app_role s ON s.client_app_id = r.id WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin'))";
 
-/// The statement for those of these resources that exist in the subscription of the client app that `who`
-/// selects, with how often each is its own. The names are the parameters from the second on.
+/// The statement for those of these resources, in any spelling, that exist in the subscription of the client app that
+/// `who` selects, with how often each is its own. The names are the parameters from the second on, then their normal forms.
 fn resources_there(who: &str, resources: &[String]) -> String {
-    let placeholders: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    let list = |from: usize| {
+        let placeholders: Vec<String> =
+            (from..from + resources.len()).map(|number| format!("?{number}")).collect();
+        if placeholders.is_empty() { "NULL".to_owned() } else { placeholders.join(", ") }
+    };
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription
     format!(
-        "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN client_app_resource r \
-         CROSS JOIN client_app a CROSS JOIN resource_owner o WHERE c.id = {who} AND a.id = r.client_app_id \
-         AND a.subscription_id = c.subscription_id AND o.key = r.key AND o.subscription_id = c.subscription_id \
-         AND r.key IN ({}) GROUP BY r.key",
-        if placeholders.is_empty() { "NULL".to_owned() } else { placeholders.join(", ") }
+        "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN resource_owner o \
+         CROSS JOIN client_app_resource r CROSS JOIN client_app a WHERE c.id = {who} \
+         AND (o.key IN ({}) OR o.normal_key IN ({})) AND o.subscription_id = c.subscription_id AND r.key = o.key \
+         AND a.id = r.client_app_id AND a.subscription_id = c.subscription_id GROUP BY r.key",
+        list(2),
+        list(2 + resources.len()),
     )
 }
 
 fn resources_after(key: Value, resources: &[String]) -> Vec<Value> {
-    std::iter::once(key).chain(resources.iter().map(|name| Value::Text(name.clone()))).collect()
+    let names = resources.iter().map(|name| Value::Text(name.clone()));
+    let normal = resources.iter().map(|name| Value::Text(normal_resource(name)));
+    std::iter::once(key).chain(names).chain(normal).collect()
 }
 
 fn read(

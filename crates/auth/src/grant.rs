@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use chancery_oauth::{
     Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, actors_of,
-    parse_exchange, verify_proof, write_actors,
+    is_same_resource, parse_exchange, verify_proof, write_actors,
 };
 use chancery_record::{Value, read_json};
 use chancery_resource::{PLATFORM, Sql};
@@ -197,17 +197,19 @@ fn grant_own(
     if !app.is_allowed {
         return Err(INVALID_CLIENT);
     }
-    let is_known = |name: &String| {
-        PLATFORM.contains(&name.as_str())
-            || app
-                .resources
-                .iter()
-                .any(|(known, is_own)| known == name && (*is_own || !app.filters_resources))
+    let is_platform = |name: &String| PLATFORM.contains(&name.as_str());
+    // `aud` is what is registered, in whatever spelling it was asked for
+    let registered = |name: &String| {
+        if is_platform(name) {
+            return Some(name.clone());
+        }
+        let found = app.resource(name).filter(|(_, is_own)| *is_own || !app.filters_resources);
+        found.map(|(key, _)| key.clone())
     };
-    if !resources.iter().all(is_known) {
+    let Some(resources) = resources.iter().map(registered).collect::<Option<Vec<String>>>() else {
         let detail = "A resource is neither the platform's nor one that the client app may ask for.";
         return Err(OAuthError::new(400, "invalid_target", detail));
-    }
+    };
     let scope = match scope {
         None => None,
         Some(scope) => {
@@ -224,7 +226,7 @@ fn grant_own(
     } else {
         // the platform's audiences first, each once
         let ours = PLATFORM.iter().map(|name| (*name).to_owned()).filter(|name| resources.contains(name));
-        let others = resources.iter().filter(|name| !PLATFORM.contains(&name.as_str())).cloned();
+        let others = resources.iter().filter(|name| !is_platform(name)).cloned();
         let mut aud = Vec::new();
         for name in ours.chain(others) {
             if !aud.contains(&name) {
@@ -269,13 +271,11 @@ async fn grant_exchange(
         PLATFORM.contains(&name.as_str()) || own.as_ref().is_none_or(|own| own.contains(name.as_str()))
     };
     let wanted: Vec<&String> = exchange.resources.iter().chain(&exchange.audiences).collect();
-    let aud: Vec<String> = subject
-        .aud
-        .iter()
-        .filter(|name| (wanted.is_empty() || wanted.contains(name)) && is_open(name))
-        .cloned()
-        .collect();
-    if aud.is_empty() || wanted.iter().any(|name| !aud.contains(name)) {
+    let is_wanted =
+        |name: &String| wanted.is_empty() || wanted.iter().any(|wanted| is_same_resource(wanted, name));
+    let aud: Vec<String> =
+        subject.aud.iter().filter(|name| is_wanted(name) && is_open(name)).cloned().collect();
+    if aud.is_empty() || wanted.iter().any(|wanted| !aud.iter().any(|name| is_same_resource(wanted, name))) {
         let detail =
             "The subject_token is not meant for this resource, or the client app may not ask for it.";
         return Err(OAuthError::new(400, "invalid_target", detail));

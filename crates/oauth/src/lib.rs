@@ -69,6 +69,7 @@ pub use public_key::{Curve, PublicKey};
 pub use redirect::{RedirectKind, is_registered_redirect};
 pub use refusal::{Code, Refusal};
 pub use scope::{OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
+pub use target::{is_same_resource, normal_resource};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,52 @@
-//! Whether two URLs name the same target (RFC 9449, section 4.3, item 9).
+//! Whether two URLs name the same target (RFC 9449, section 4.3, item 9), or the same resource (RFC 8707).
 
 /// Whether both URLs are the same but for query and fragment, after the normalization by syntax and scheme of
 /// RFC 3986, sections 6.2.2 and 6.2.3 (dot segments stay: no client writes them).
 pub fn is_same(one: &str, other: &str) -> bool {
     normal(one).is_some_and(|one| normal(other).is_some_and(|other| one == other))
+}
+
+/// A resource's name in the form by which two are the same: http and https addresses after RFC 3986, sections 6.2.2 and
+/// 6.2.3, any other as it is.
+pub fn normal_resource(name: &str) -> String {
+    let (address, query) =
+        name.split_once('?').map_or((name, None), |(address, query)| (address, Some(query)));
+    let query = query.map(normal_path);
+    let normal = normal(address).filter(|_| !name.contains('#'));
+    match (normal, query) {
+        (Some(normal), None) => without_dots(&normal),
+        (Some(normal), Some(Some(query))) => format!("{}?{query}", without_dots(&normal)),
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether two names are of the same resource.
+pub fn is_same_resource(one: &str, other: &str) -> bool {
+    one == other || normal_resource(one) == normal_resource(other)
+}
+
+/// An address without the segments `.` and `..` (RFC 3986, section 5.2.4).
+fn without_dots(address: &str) -> String {
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let path = address.get(begin..).and_then(|rest| rest.find('/')).map_or(address.len(), |at| begin + at);
+    let (origin, path) = address.split_at_checked(path).unwrap_or((address, ""));
+    let mut kept: Vec<&str> = Vec::new();
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    for (at, segment) in segments.iter().enumerate() {
+        let is_last = at + 1 == segments.len();
+        match *segment {
+            "." | ".." => {
+                if *segment == ".." {
+                    kept.pop();
+                }
+                if is_last {
+                    kept.push("");
+                }
+            }
+            other => kept.push(other),
+        }
+    }
+    format!("{origin}/{}", kept.join("/"))
 }
 
 fn normal(url: &str) -> Option<String> {
@@ -59,7 +102,91 @@ fn normal_path(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_same;
+    use proptest::prelude::*;
+
+    use super::{is_same, is_same_resource, normal_resource};
+
+    #[test]
+    fn names_of_the_same_resource() {
+        for (one, other) in [
+            ("https://mcp.example.com", "https://mcp.example.com/"),
+            ("https://mcp.example.com", "HTTPS://MCP.example.com:443/"),
+            ("http://mcp.example.com:80/a", "http://mcp.example.com/a"),
+            ("https://a.example/%7euser/%c3%a4", "https://a.example/~user/%C3%A4"),
+            ("https://a.example/x/../y/./z", "https://a.example/y/z"),
+            ("https://a.example/x/..", "https://a.example/"),
+            ("https://a.example/?a=%7e", "https://a.example?a=~"),
+            ("urn:orders", "urn:orders"),
+        ] {
+            assert!(is_same_resource(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("https://a.example/mcp", "https://a.example/mcp/"),
+            ("https://a.example/mcp", "https://a.example/MCP"),
+            ("https://a.example/", "http://a.example/"),
+            ("https://a.example/", "https://a.example:8443/"),
+            ("https://a.example/", "https://b.example/"),
+            ("https://a.example/?a", "https://a.example/"),
+            ("https://a.example/?a", "https://a.example/?b"),
+            ("https://a.example/a%2Fb", "https://a.example/a/b"),
+            ("urn:orders", "URN:orders"),
+            ("orders", "orders/"),
+            ("https://a.example#x", "https://a.example"),
+            ("https://u@a.example", "https://u@a.example/"),
+        ] {
+            assert!(!is_same_resource(one, other), "{one} {other}");
+        }
+    }
+
+    /// An address and another spelling of it.
+    fn spelled() -> impl Strategy<Value = (String, String)> {
+        let scheme = prop::sample::select(vec![("https", 443), ("http", 80)]);
+        let host = "[a-z]{1,8}(\\.[a-z]{1,8}){0,2}";
+        let segments = prop::collection::vec("[a-z0-9~-]{1,6}", 0..4);
+        let query = prop::option::of("[a-z]{1,4}=[a-z0-9]{0,4}");
+        let ways = (any::<bool>(), any::<bool>(), any::<bool>(), 0..4_usize);
+        (scheme, host, segments, query, ways).prop_map(|((scheme, port), host, segments, query, ways)| {
+            let (is_loud, has_port, is_escaped, dots) = ways;
+            let path = segments.iter().map(|segment| format!("/{segment}")).collect::<Vec<_>>().concat();
+            let tail = query.map(|query| format!("?{query}")).unwrap_or_default();
+            let one = format!("{scheme}://{host}{path}{tail}");
+            let (scheme, host) = if is_loud {
+                (scheme.to_uppercase(), host.to_uppercase())
+            } else {
+                (scheme.to_owned(), host)
+            };
+            let port = if has_port { format!(":{port}") } else { String::new() };
+            let mut path = segments
+                .iter()
+                .enumerate()
+                .map(|(at, segment)| {
+                    let dotted = if at == dots { "/./x/.." } else { "" };
+                    format!("{dotted}/{segment}")
+                })
+                .collect::<Vec<_>>()
+                .concat();
+            if path.is_empty() {
+                path.push('/');
+            }
+            if is_escaped {
+                path = path.replace('a', "%61").replace('~', "%7e");
+            }
+            (one, format!("{scheme}://{host}{port}{path}{tail}"))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn another_spelling_is_the_same_resource((one, other) in spelled()) {
+            prop_assert!(is_same_resource(&one, &other), "{one} {other}");
+        }
+
+        #[test]
+        fn the_normal_form_is_its_own(name in "(https?://)?[!-~]{0,30}") {
+            let once = normal_resource(&name);
+            prop_assert_eq!(normal_resource(&once), once);
+        }
+    }
 
     #[test]
     fn urls_of_the_same_target() {

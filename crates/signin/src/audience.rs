@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chancery_oauth::{Code, Refusal};
+use chancery_oauth::{Code, Refusal, is_same_resource, normal_resource};
 use chancery_record::Value;
 use chancery_resource::{PLATFORM, Sql, StoreError, Tx};
 
@@ -59,18 +59,44 @@ fn are_near(tx: &mut Tx<'_>, application: &Application, names: &[&String]) -> Re
     Ok(found == names.len())
 }
 
+/// Resources as they are registered, in whatever spelling they were asked for. One that nobody has stays as it is.
+///
+/// # Errors
+/// Errors of the store.
+pub fn as_registered(tx: &mut Tx<'_>, asked: &[String]) -> Result<Vec<String>, StoreError> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = Sql::new("SELECT key FROM resource_owner WHERE key IN ");
+    sql.add_list(asked.iter().map(|name| Value::Text(name.clone())));
+    sql.add(" OR normal_key IN ");
+    sql.add_list(asked.iter().map(|name| Value::Text(normal_resource(name))));
+    sql.add(" ORDER BY key");
+    let mut known = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        known.push(row.text(0)?.to_owned());
+        Ok(())
+    })?;
+    let registered = |name: &String| {
+        let same = || known.iter().find(|known| is_same_resource(known, name));
+        if known.contains(name) { name.clone() } else { same().unwrap_or(name).clone() }
+    };
+    Ok(asked.iter().map(registered).collect())
+}
+
 /// What a token request asks of what was granted: all of it, or a part (RFC 8707, section 2.2).
 ///
 /// # Errors
 /// `invalid_target`
 pub fn narrowed(granted: Vec<String>, asked: &[String]) -> Result<Vec<String>, Refusal> {
-    if asked.iter().any(|name| !granted.contains(name)) {
+    let is_in = |name: &String, list: &[String]| list.iter().any(|one| is_same_resource(one, name));
+    if asked.iter().any(|name| !is_in(name, &granted)) {
         return Err(INVALID_TARGET);
     }
     Ok(if asked.is_empty() {
         granted
     } else {
-        granted.into_iter().filter(|name| asked.contains(name)).collect()
+        granted.into_iter().filter(|name| is_in(name, asked)).collect()
     })
 }
 
@@ -83,6 +109,8 @@ mod tests {
         let granted = || vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(narrowed(granted(), &[]).unwrap(), granted());
         assert_eq!(narrowed(granted(), &["b".to_owned()]).unwrap(), ["b"]);
+        let mcp = || vec!["https://mcp.example".to_owned()];
+        assert_eq!(narrowed(mcp(), &["https://MCP.example:443/".to_owned()]).unwrap(), mcp());
         assert!(narrowed(granted(), &["b".to_owned(), "c".to_owned()]).is_err());
     }
 }

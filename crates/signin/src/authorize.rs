@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chancery_flow::Flow;
 use chancery_oauth::{
     Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
-    ResponseMode, Terms, check_request, is_registered_redirect, meant,
+    ResponseMode, Terms, check_request, is_registered_redirect, meant, targets,
 };
 use chancery_resource::Problem;
 use chancery_store::Mode;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     application::{Application, with_facts},
-    audience::audience,
+    audience::{as_registered, audience},
     console::{CONSOLE, CONSOLE_RETURN},
     kept_flow::KeptFlow,
     outcome::{Outcome, PageError},
@@ -48,6 +48,7 @@ impl Provider<'_> {
             return Ok(Outcome::Error(PageError::UNKNOWN_REDIRECT));
         }
         let refuse = |refusal| Ok(refuse(&visit.issuer.url, &addressing, refusal));
+        let parameters = self.with_registered_resources(parameters).await?;
         let checked = match judge(&application, &addressing, &parameters, issuing) {
             Ok(checked) => checked,
             Err(refusal) => return refuse(refusal),
@@ -116,6 +117,28 @@ impl Provider<'_> {
         }
         let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
         is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
+    }
+
+    /// The parameters with each resource as it is registered: so consent and tokens name it, too.
+    async fn with_registered_resources(
+        self,
+        mut parameters: Vec<(String, String)>,
+    ) -> Result<Vec<(String, String)>, Problem> {
+        let is_resource = |name: &str| name == "resource";
+        let named = parameters.iter().filter(|(name, _)| is_resource(name)).map(|(_, key)| key.clone());
+        // what is refused for its form, or asks for too many, is not looked for
+        let Ok(asked) = targets(named.collect::<Vec<_>>().iter().map(String::as_str)) else {
+            return Ok(parameters);
+        };
+        if asked.is_empty() {
+            return Ok(parameters);
+        }
+        let finding = self.store.run("FindResources", Mode::Quick, None, move |tx| as_registered(tx, &asked));
+        let registered = finding.await?;
+        for ((_, value), key) in parameters.iter_mut().filter(|(name, _)| is_resource(name)).zip(registered) {
+            *value = key;
+        }
+        Ok(parameters)
     }
 
     /// Whether the client app may ask for these resources.

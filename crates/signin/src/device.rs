@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     application::Application,
-    audience::audience,
+    audience::{as_registered, audience},
     consent,
     granted::Granted,
     kept_flow::{KeptFlow, WaitingDevice},
@@ -116,6 +116,7 @@ impl Provider<'_> {
             {
                 return Ok(Err(OAuthError::new(400, "invalid_grant", "The assertion was used before.")));
             }
+            let resources = as_registered(tx, &resources)?;
             if let Err(refused) = audience(tx, &known, &resources)? {
                 return Ok(Err(refused.into()));
             }

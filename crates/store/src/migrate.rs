@@ -55,6 +55,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (49, include_str!("../../../migrations/0049_user_state.sql")),
     (50, include_str!("../../../migrations/0050_user_locked_until.sql")),
     (FLOORS, include_str!("../../../migrations/0051_schema_floor.sql")),
+    (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
 ];
 
 /// The migration that adds the column of checksums.

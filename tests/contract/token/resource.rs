@@ -1,12 +1,13 @@
 //! Whose a resource is.
 
 use chancery_management::client_app::resource_key;
+use chancery_record::Value as Bound;
 use chancery_store::Mode;
 use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{app, ask, secret};
+use super::{app, ask, read, secret, token};
 use crate::id;
 
 const PATH: &str = "/api/management/v2/ClientAppResource";
@@ -54,6 +55,63 @@ on_both_engines! {
         // a resource goes with its client app
         world.admin.delete(&format!("/api/management/v2/ClientApp/{}", id(&far))).await.expect(204);
         world.make("ClientAppResource", body(&one, ORDERS)).await;
+    }
+
+    /// Addresses are the same after RFC 3986, sections 6.2.2 and 6.2.3, and `aud` is the one that is registered.
+    async fn an_address_is_found_in_another_spelling(world: World) {
+        let [one, two, far] = apps(&world).await;
+        let registered = "https://mcp.example.com";
+        let made = world.make("ClientAppResource", body(&one, registered)).await;
+        world.make("ClientAppResource", body(&two, "https://api.example.com/~v1/Orders?x=1")).await;
+        world.make("ClientAppResource", body(&two, "urn:orders")).await;
+        let (key, far_key) = (secret(&world, &one).await, secret(&world, &far).await);
+        let aud = async |resource: &str| {
+            let answer = ask(&world, &one, &key, &[("resource", resource)]).await;
+            (answer.status == 200).then(|| read(&token(&answer)).1["aud"].clone())
+        };
+        for spelled in ["https://mcp.example.com/", "HTTPS://MCP.example.com:443", "https://mcp.example.com/a/.."] {
+            assert_eq!(aud(spelled).await, Some(json!([registered])), "{spelled}");
+        }
+        let spelled = "https://API.example.com:443/%7ev1/./Orders?x=1";
+        assert_eq!(aud(spelled).await, Some(json!(["https://api.example.com/~v1/Orders?x=1"])));
+        for other in [
+            "https://mcp.example.com/mcp",
+            "http://mcp.example.com/",
+            "https://api.example.com/~v1/orders?x=1",
+            "https://api.example.com/~v1/Orders",
+            "URN:orders",
+        ] {
+            assert_eq!(aud(other).await, None, "{other}");
+        }
+        // twice the same is one
+        let both = [("resource", registered), ("resource", "https://mcp.example.com/")];
+        let answer = ask(&world, &one, &key, &both).await.is(200);
+        assert_eq!(read(&token(&answer)).1["aud"], json!([registered]));
+        // nobody registers another spelling of it, beside it or elsewhere
+        for app in [&one, &two, &far] {
+            let problem = world.admin.post(PATH, body(app, "https://MCP.example.com/")).await.problem(409, "conflict");
+            assert_eq!(problem["errors"][0]["pointer"], "/key");
+        }
+        let batch = json!([body(&one, "https://new.example.com"), body(&two, "https://new.example.com/")]);
+        let problem = world.admin.post(&format!("{PATH}/batch"), batch).await.problem(409, "conflict");
+        assert_eq!(problem["errors"][0]["pointer"], "/1/key");
+        world.make("ClientAppResource", body(&two, registered)).await;
+        assert_eq!(ask(&world, &far, &far_key, &[("resource", "https://mcp.example.com/")]).await.status, 400);
+        // what is spelled in two ways since before stays, and each is found as it is spelled
+        world.sql(vec![
+            ("UPDATE client_app_resource SET key = 'https://mcp.example.com/' WHERE id = ?1", vec![Bound::Id(id(&made).parse().unwrap())]),
+            ("UPDATE resource_owner SET normal_key = NULL", vec![]),
+        ]).await;
+        assert_eq!(aud("https://mcp.example.com:443").await, None, "a release before notes no normal form");
+        world.app.store.run("Adopt", Mode::Write, None, resource_key::adopt).await.unwrap();
+        assert_eq!(aud("https://mcp.example.com/").await, Some(json!(["https://mcp.example.com/"])));
+        assert_eq!(aud(registered).await, Some(json!([registered])));
+        assert!(aud("https://mcp.example.com:443").await.is_some());
+        let patch = json!({ "name": "still here", "key": "https://mcp.example.com/" });
+        let now = world.admin.get(&format!("{PATH}/{}", id(&made))).await.is(200).json();
+        let mut patch = patch;
+        patch["concurrencyToken"] = now["concurrencyToken"].clone();
+        world.admin.patch(&format!("{PATH}/{}", id(&made)), patch).await.expect(202);
     }
 
     /// A5: of two who name a resource at once, one gets it.

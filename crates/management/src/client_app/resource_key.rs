@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use chancery_oauth::normal_resource;
 use chancery_record::Value;
 use chancery_resource::{
     Call, LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx,
@@ -41,6 +42,22 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Resu
             named.push((index, key, *home));
         }
     }
+    let changed: Vec<i64> = rows.iter().filter_map(|row| row.was.map(|was| was.rid)).take(LIST).collect();
+    let mut others = other_spellings(tx, &named, &changed)?;
+    // within a batch the first spelling counts
+    let mut first: HashMap<String, &str> = HashMap::new();
+    for (_, key, _) in &named {
+        let spelled = *first.entry(normal_resource(key)).or_insert(*key);
+        if spelled != *key {
+            others.insert((*key).to_owned(), spelled.to_owned());
+        }
+    }
+    violations.extend(named.iter().filter_map(|(index, key, _)| {
+        let detail =
+            format!("is the same address as {}, which is registered: spell it so", others.get(*key)?);
+        Some(conflict(*index, ClientAppResource::KEY, detail))
+    }));
+    named.retain(|(_, key, _)| !others.contains_key(*key));
     let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
     let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
     let refuse = |index| {
@@ -51,8 +68,8 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Resu
     Ok(violations)
 }
 
-/// Claims resources without an owner for whoever named them first: an older release, running beside this
-/// one, creates them without.
+/// Claims resources without an owner for whoever named them first, and notes the normal form of those that lack it: an
+/// older release, running beside this one, creates them without.
 ///
 /// # Errors
 /// Errors of the store.
@@ -62,23 +79,82 @@ pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         WHERE NOT EXISTS (SELECT 1 FROM resource_owner o WHERE o.key = r.key) \
         AND r.rid = (SELECT min(f.rid) FROM client_app_resource f WHERE f.key = r.key) \
         AND r.key NOT IN ('PlatformManagementService', 'PlatformUserStoreService') ON CONFLICT DO NOTHING");
-    tx.execute(&text, &[]).map(drop)
+    tx.execute(&text, &[])?;
+    note_spellings(tx)
+}
+
+/// Of these resources those that a client app has in another spelling (RFC 3986, sections 6.2.2 and 6.2.3), with it. Rows
+/// that are changed themselves do not count.
+fn other_spellings(
+    tx: &mut Tx<'_>,
+    named: &[(usize, &str, Uuid)],
+    changed: &[i64],
+) -> Result<HashMap<String, String>, Problem> {
+    let mut found = HashMap::new();
+    for chunk in named.chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT o.key, o.normal_key FROM resource_owner o WHERE EXISTS (SELECT 1 FROM client_app_resource r \
+             WHERE r.key = o.key",
+        );
+        if !changed.is_empty() {
+            sql.add(" AND r.rid NOT IN ");
+            sql.add_list(changed.iter().map(|rid| Value::from(*rid)));
+        }
+        sql.add(") AND o.normal_key IN ");
+        sql.add_list(chunk.iter().map(|(_, name, _)| Value::from(normal_resource(name))));
+        let mut known: HashMap<String, Vec<String>> = HashMap::new();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            known.entry(row.text(1)?.to_owned()).or_default().push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        for (_, name, _) in chunk {
+            let spellings = known.get(&normal_resource(name)).map(Vec::as_slice).unwrap_or_default();
+            // what is spelled in two ways since before stays
+            if let Some(other) = spellings.first().filter(|_| !spellings.iter().any(|known| known == name)) {
+                found.insert((*name).to_owned(), other.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Notes the normal form of resources that have none: those of an older release.
+fn note_spellings(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    loop {
+        let mut keys = Vec::new();
+        let text =
+            format!("SELECT key FROM resource_owner WHERE normal_key IS NULL ORDER BY key LIMIT {LIST}");
+        tx.query(&text, &[], |row| {
+            keys.push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        for key in &keys {
+            let text = StateTable::ResourceOwner.update("SET normal_key = ?2 WHERE key = ?1");
+            tx.execute(&text, &[key.as_str().into(), normal_resource(key).into()])?;
+        }
+        if keys.len() < LIST {
+            return Ok(());
+        }
+    }
 }
 
 /// Claims free resources for subscriptions; returns the owner of each resource then.
 fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
     let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
     for chunk in wanted.chunks(LIST) {
-        let mut sql = Sql::new("(key, subscription_id) VALUES ");
+        let mut sql = Sql::new("(key, subscription_id, normal_key) VALUES ");
         for (index, (key, home)) in chunk.iter().enumerate() {
             sql.add(if index == 0 { "(" } else { ", (" });
             sql.add_bound(**key);
             sql.add(", ");
             sql.add_bound(**home);
+            sql.add(", ");
+            sql.add_bound(normal_resource(key));
             sql.add(")");
         }
         sql.add(
-            " ON CONFLICT (key) DO UPDATE SET subscription_id = excluded.subscription_id \
+            " ON CONFLICT (key) DO UPDATE SET subscription_id = excluded.subscription_id, \
+             normal_key = excluded.normal_key \
              WHERE resource_owner.subscription_id <> excluded.subscription_id AND NOT EXISTS ( \
              SELECT 1 FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
              WHERE r.key = resource_owner.key AND a.subscription_id = resource_owner.subscription_id)",

@@ -11,6 +11,15 @@ use crate::{Caller, Claims, client::serves};
 /// The most groups whose roles are read.
 const MOST_GROUPS: usize = 10_000;
 
+/// The SQL condition that an instance is one of the client app's `a` and of the tenant's `t`.
+fn has_instance(instance: &str) -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM idp_instance i JOIN idp_instance_client_app m ON m.idp_instance_rid = i.rid \
+         JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid WHERE i.id = {instance} \
+         AND m.client_app_rid = a.rid AND n.tenant_rid = t.rid)"
+    )
+}
+
 /// What a grant says, and where its person is known.
 struct Found {
     enabled: bool,
@@ -33,13 +42,14 @@ pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Optio
     let Some(grant) = claims.gid else { return Ok(None) };
     // an exchanged token is another client app's than the grant: both have to be enabled
     let about = format!(
-        "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {}, \
+        "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {} AND {}, \
          c.require_dpop_nonce, h.subscription_id, g.idp_instance_id \
          FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
          JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
          LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
          WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
-        serves("a", Some("g.tenant_id"))
+        serves("a", Some("g.tenant_id")),
+        has_instance("g.idp_instance_id")
     );
     let key = [Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)];
     stand(tx, (&about, &key), (claims.sub, claims.client_id), claims.has_rights(), now)
@@ -57,12 +67,13 @@ pub fn in_session(
     now: Timestamp,
 ) -> Result<Option<Caller>, Error> {
     let about = format!(
-        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {}, \
+        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}, \
          FALSE, a.subscription_id, s.idp_instance_id \
          FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
          JOIN subscription y ON y.id = t.subscription_id \
          WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
-        serves("a", Some("s.tenant_id"))
+        serves("a", Some("s.tenant_id")),
+        has_instance("s.idp_instance_id")
     );
     let key = [Value::Id(session), Value::Id(person), Value::Id(console)];
     stand(tx, (&about, &key), (person, console), true, now)

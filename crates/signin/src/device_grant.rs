@@ -165,7 +165,8 @@ fn redeem(
     let tenant = application.serving(granted.tenant, granted.issuing);
     let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
     let Some(tenant) = tenant else { return Ok(Err(invalid_grant(NOT_GOOD))) };
-    if person::admit(tx, application, (granted.person, granted.instance), shown.now)?.is_err() {
+    if person::admit(tx, application, (granted.person, granted.instance), granted.tenant, shown.now)?.is_err()
+    {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     }
     let aud = match audience(tx, application, &granted.resources)? {

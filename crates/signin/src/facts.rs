@@ -33,7 +33,8 @@ impl Circumstances {
         now: Timestamp,
     ) -> Result<(PersonFacts, Option<Admitted>), Problem> {
         let application = &self.application;
-        let admitted = person::admit(tx, application, (identified.person, identified.instance), now)?;
+        let admitted =
+            person::admit(tx, application, (identified.person, identified.instance), identified.tenant, now)?;
         let tenant = application.tenant(identified.tenant);
         let store =
             tenant.and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));

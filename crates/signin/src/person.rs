@@ -101,7 +101,7 @@ struct Known {
     is_authorized: bool,
 }
 
-/// Whether a person is admitted to a client app, by an identity at an instance. A temporary lock ends nothing: else
+/// Whether a person is admitted to a client app in a tenant, by an identity at an instance of both. A temporary lock ends nothing: else
 /// strangers could sign people out by wrong passwords. It keeps out who proves a password, which its own check sees.
 ///
 /// # Errors
@@ -110,8 +110,12 @@ pub fn admit(
     tx: &mut Tx<'_>,
     application: &Application,
     (person, instance): (Uuid, Uuid),
+    tenant: Uuid,
     now: Timestamp,
 ) -> Result<Result<Admitted, NotAdmitted>, StoreError> {
+    if !has_instance(tx, application, (tenant, instance))? {
+        return Ok(Err(NotAdmitted::NoIdentity));
+    }
     let Some(known) = find_identity(tx, application, (person, instance))? else {
         return Ok(Err(NotAdmitted::NoIdentity));
     };
@@ -129,6 +133,23 @@ pub fn admit(
         return Ok(Err(NotAdmitted::Restricted));
     }
     Ok(Ok(admitted))
+}
+
+/// Whether client app and tenant have the instance. One that is closed by a mistake in its options is offered to nobody,
+/// and ends nothing.
+fn has_instance(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    (tenant, instance): (Uuid, Uuid),
+) -> Result<bool, StoreError> {
+    if application.tenant(tenant).is_some_and(|tenant| tenant.stores.iter().any(|one| one.id == instance)) {
+        return Ok(true);
+    }
+    let text = "SELECT 1 FROM idp_instance i JOIN idp_instance_client_app m ON m.idp_instance_rid = i.rid \
+        JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
+        WHERE i.id = ?1 AND m.client_app_rid = ?2 AND t.id = ?3";
+    let parameters = [instance.into(), application.rid.into(), tenant.into()];
+    Ok(tx.one(text, &parameters, |_| Ok(()))?.is_some())
 }
 
 fn find_identity(

@@ -122,7 +122,8 @@ fn redeem(
         Some(session) => is_session_good(tx, session, shown.now)?,
         None => true,
     };
-    let admitted = person::admit(tx, application, (granted.person, granted.instance), shown.now)?;
+    let admitted =
+        person::admit(tx, application, (granted.person, granted.instance), granted.tenant, shown.now)?;
     if !has_session || admitted.is_err() {
         let detail = "The person's session has ended, or the person is no longer admitted.";
         return Ok(Err(invalid_grant(detail)));

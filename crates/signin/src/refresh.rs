@@ -132,7 +132,7 @@ fn refresh(
         note_reuse(&context, tx, &grant, tenant.subscription)?;
         return Ok(Ok(None));
     }
-    if person::admit(tx, application, (granted.person, granted.instance), now)?.is_err() {
+    if person::admit(tx, application, (granted.person, granted.instance), granted.tenant, now)?.is_err() {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     }
     let scope = match scope_of(application, &granted.scope, shown.scope.as_ref()) {

@@ -8,7 +8,7 @@ use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{grant::Grant, provider::Provider, refresh::is_current, refresh_token::RefreshToken};
+use crate::{grant::Grant, person, provider::Provider, refresh::is_current, refresh_token::RefreshToken};
 
 /// Whether a request shows what may be a refresh token, which has another form than access tokens.
 pub fn shows_refresh_token(request: &EndpointRequest) -> bool {
@@ -49,6 +49,13 @@ impl Provider<'_> {
         let granted = &grant.granted;
         let Some(tenant) = known.serving(granted.tenant, granted.issuing) else { return Ok(nothing) };
         let Some(until) = is_current(&grant, &tenant.options, request.now) else { return Ok(nothing) };
+        let (whose, of, now) = ((granted.person, granted.instance), granted.tenant, request.now);
+        let admitting = self.store.run("AdmitPerson", Mode::Quick, None, move |tx| {
+            person::admit(tx, &known, whose, of, now).map(|admitted| admitted.is_ok())
+        });
+        if !admitting.await? {
+            return Ok(nothing);
+        }
         let told = json!({
             "active": true,
             "iss": request.issuer.url,

@@ -74,7 +74,9 @@ impl Provider<'_> {
                 return Ok(None);
             }
             let of = (granted.person, granted.instance);
-            let Ok(admitted) = person::admit(tx, &application, of, now)? else { return Ok(None) };
+            let Ok(admitted) = person::admit(tx, &application, of, granted.tenant, now)? else {
+                return Ok(None);
+            };
             let claims = read(tx, person, &admitted, &scope)?;
             if !application.includes_groups {
                 return Ok(claims);

@@ -4,7 +4,9 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Home, PASSWORD, browser::Browser, change, claims, encode, parameter, tenant_option};
+use super::{
+    Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate, tenant_option,
+};
 use crate::id;
 
 const OFFLINE: &str = "openid profile offline_access";
@@ -73,6 +75,70 @@ on_both_engines! {
         let more = refresh(&world, &home, token, &[("scope", "openid email")]).await.is(400).json();
         assert_eq!(more["error"], json!("invalid_scope"));
         assert_eq!(refresh(&world, &home, token, &[]).await.is(200).json()["scope"], json!(OFFLINE));
+    }
+
+    /// A resource is asked for in any spelling of its address, at each endpoint; consent and tokens name the registered one.
+    async fn a_resource_is_asked_for_in_any_spelling(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit", "allowDeviceAuthorizationGrant": true })).await;
+        let registered = "https://mcp.example.com";
+        for key in [registered, "https://api.example.com/v1"] {
+            world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
+        }
+        let spelled = "HTTPS://mcp.example.com:443/";
+        let mut browser = Browser::new(&world);
+        let request = home.request(&[("scope", OFFLINE), ("resource", spelled)]);
+        let page = browser.open(&request).await;
+        let consent = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(consent.html.contains(registered) && !consent.html.contains(spelled), "{}", consent.html);
+        let given = [("decision", "allow"), ("remember", "true"), ("scope", "profile"), ("scope", "offline_access")];
+        let next = browser.submit(&consent, &given).await;
+        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[("resource", "https://mcp.example.com/")]).await.is(200).json();
+        assert_eq!(claims(&tokens["access_token"])["aud"], json!([registered]));
+        let token = &tokens["refresh_token"];
+        let less = refresh(&world, &home, token, &[("resource", spelled)]).await.is(200).json();
+        assert_eq!(claims(&less["access_token"])["aud"], json!([registered]));
+        refresh(&world, &home, token, &[("resource", "https://api.example.com/v1")]).await.expect(400);
+        // the consent that is remembered is of the resource, however it is spelled
+        let again = browser.open(&home.request(&[("scope", OFFLINE), ("resource", registered)])).await;
+        assert!(again.left.is_some(), "{}", again.html);
+        let fields = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("resource", spelled)];
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let sent = form(fields.into_iter()).into_bytes();
+        world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, sent).await.expect(200);
+    }
+
+    /// Tokens do not outlive the loss of the instance by which the person signed in: neither the app's nor the tenant's. A
+    /// store that is closed by a mistake in its options ends nothing.
+    async fn tokens_end_with_the_instance(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let token = &tokens["refresh_token"];
+        let instance = first(&world, "/IdpInstance").await;
+        let asked = |of: &Value| {
+            let own = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
+            form(own.into_iter().chain([("token", of.as_str().unwrap())])).into_bytes()
+        };
+        let is_active = async |of: &Value| {
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, asked(of)).await;
+            answer.is(200).json()["active"] == json!(true)
+        };
+        let (app, tenant) = (format!("/ClientApp/{}/idpinstances", id(&home.app)), format!("/Tenant/{}/idpinstances", home.tenant));
+        for path in [app, tenant] {
+            relate(&world, &path, &[]).await;
+            refresh(&world, &home, token, &[]).await.expect(400);
+            assert!(!is_known(&world, &tokens).await, "{path}");
+            assert!(!is_active(token).await && !is_active(&tokens["access_token"]).await, "{path}");
+            relate(&world, &path, &[id(&instance)]).await;
+            assert!(is_known(&world, &tokens).await && is_active(token).await, "{path}");
+            assert!(is_active(&tokens["access_token"]).await, "{path}");
+            refresh(&world, &home, token, &[]).await.expect(200);
+        }
+        world.sql(vec![("UPDATE option_value SET has_configuration_error = TRUE WHERE name = 'PasswordMinLength'", vec![])]).await;
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "name": "read anew" })).await;
+        refresh(&world, &home, token, &[]).await.expect(200);
+        assert!(is_known(&world, &tokens).await);
     }
 
     /// A public app's token is replaced by each use; shown again within the leeway it gets the same successor, so

@@ -161,7 +161,11 @@ fn action_page(
             let is_required = store
                 .is_some_and(|store| store.options.text("PasskeyEnrolment").eq_ignore_ascii_case("Require"));
             let by_pass = !may_wait && !is_required && examined.is_by_access_pass();
-            ("Passkey", PASSKEY, json!({ "kind": "make", "may_wait": may_wait, "password_instead": by_pass }))
+            let context = json!({
+                "kind": "make", "may_wait": may_wait, "password_instead": by_pass,
+                "another": examined.is_by_passkey(),
+            });
+            ("Passkey", PASSKEY, context)
         }
         Action::Password | Action::Questionnaire => {
             ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined))

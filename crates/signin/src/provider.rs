@@ -79,8 +79,17 @@ pub struct Examined {
 impl Examined {
     /// Whether the person came by an access pass.
     pub fn is_by_access_pass(&self) -> bool {
+        self.is_by(|method| method == Method::AccessPass)
+    }
+
+    /// Whether the person showed a passkey.
+    pub fn is_by_passkey(&self) -> bool {
+        self.is_by(|method| matches!(method, Method::Passkey { .. }))
+    }
+
+    fn is_by(&self, is_such: impl Fn(Method) -> bool) -> bool {
         let proofs = self.due.identified().map(|identified| &identified.proofs);
-        proofs.into_iter().flatten().any(|proof| proof.method == Method::AccessPass)
+        proofs.into_iter().flatten().any(|proof| is_such(proof.method))
     }
 }
 

@@ -154,6 +154,7 @@ on_both_engines! {
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Not now") && page.html.contains("Create a passkey"), "{}", page.html);
+        assert!(page.html.contains("Sign in without a password?"), "{}", page.html);
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
         let authenticator = Authenticator::new(3);
         let made = authenticator.make_passkey(&page.asked());
@@ -173,6 +174,8 @@ on_both_engines! {
             let mut next = show(&mut other, &page, &authenticator, &home.user).await;
             if is_offered {
                 assert_eq!(next.asked()["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
+                assert!(next.html.contains("Create another passkey?"), "{}", next.html);
+                assert!(!next.html.contains("Sign in without a password?"), "{}", next.html);
                 next = other.submit(&next, &[("choice", "later")]).await;
             }
             assert!(parameter(&other.go_on(&next).await, "code").is_some(), "{is_offered}");

@@ -191,6 +191,11 @@ on_both_engines! {
             ("PasskeyUserVerification", &["Required", "preferred"], &["maybe"]),
             ("MailServerConfig", &["", "{\"Host\":\"mail.example.com\"}"], &["smtp://mail", "[]"]),
             ("UserLockNotificationRecipients", &["a@example.com, b@example.com", ""], &[]),
+            (
+                "PasswordResetUrlTemplate",
+                &["", "https://example.com/reset?u={loginName}#{token}", "HTTP://localhost:3000/{token}"],
+                &["javascript:alert('{token}')", "app:{token}", "/reset"],
+            ),
         ] {
             for value in good {
                 assert_eq!(set(&world.admin, name, value).await["hasConfigurationError"], false, "{name} {value:?}");
@@ -200,6 +205,12 @@ on_both_engines! {
                 assert_eq!((&row["hasConfigurationError"], &row["value"]), (&json!(true), &json!(value)), "{name} {value:?}");
                 assert_eq!(option(&world.admin, name).await, row);
             }
+        }
+        let mut terms = options(&world, "name eq \"TermsUrl\"").await[0].clone();
+        for (value, is_wrong) in [("/terms", false), ("https://example.com/terms", false), ("javascript:alert(1)", true), ("terms", true)] {
+            let body = json!({ "value": value, "concurrencyToken": terms["concurrencyToken"] });
+            terms = world.admin.patch(&path_of(&terms), body).await.is(202).json();
+            assert_eq!(terms["hasConfigurationError"], is_wrong, "{value}");
         }
         // the default of PasswordMinLength is 8
         let ada = Person::new(&world, json!({ "loginName": "ada" })).await;

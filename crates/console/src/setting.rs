@@ -102,7 +102,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             with("choice", vec![("choices", json!(choices)), ("is_wide", json!(false))])
         }
         Form::Json => with("code", vec![("value", json!(value))]),
-        Form::Text | Form::Colour | Form::Address => {
+        Form::Text | Form::Colour | Form::Address | Form::Link | Form::Template => {
             with("text", vec![("value", json!(value)), ("is_wide", json!(value.len() > 60))])
         }
     }

@@ -24,9 +24,90 @@ impl RedirectKind {
         } else if scheme.eq_ignore_ascii_case("http") {
             is_loopback(rest).then_some(Self::Loopback)
         } else {
-            Some(Self::PrivateScheme)
+            is_claimable(scheme).then_some(Self::PrivateScheme)
         }
     }
+}
+
+/// Schemes that belong to the browser, the system or a protocol, so that no application can claim them. What opens them
+/// shows or runs what the address holds, or hands it to some other program.
+const TAKEN: [&str; 65] = [
+    "about",
+    "android-app",
+    "blob",
+    "brave",
+    "callto",
+    "chrome",
+    "chrome-search",
+    "chrome-untrusted",
+    "cid",
+    "content",
+    "data",
+    "dav",
+    "devtools",
+    "edge",
+    "facetime",
+    "feed",
+    "file",
+    "filesystem",
+    "ftp",
+    "ftps",
+    "geo",
+    "gopher",
+    "help",
+    "imap",
+    "intent",
+    "itms",
+    "itms-apps",
+    "itms-services",
+    "jar",
+    "javascript",
+    "ldap",
+    "ldaps",
+    "mailto",
+    "market",
+    "mhtml",
+    "microsoft-edge",
+    "mid",
+    "moz-icon",
+    "news",
+    "nfs",
+    "nntp",
+    "opera",
+    "pop",
+    "prefs",
+    "res",
+    "resource",
+    "rtsp",
+    "search",
+    "search-ms",
+    "settings",
+    "sftp",
+    "shell",
+    "sip",
+    "sips",
+    "smb",
+    "sms",
+    "ssh",
+    "tel",
+    "telnet",
+    "vbscript",
+    "view-source",
+    "vivaldi",
+    "ws",
+    "wss",
+    "wyciwyg",
+];
+
+/// Whether an application can claim a scheme for itself (RFC 8252, section 7.1). One by a domain name has a dot and is
+/// nobody else's; many applications have one without, such as `myapp`, which stays.
+pub fn is_claimable(scheme: &str) -> bool {
+    let scheme = scheme.to_ascii_lowercase();
+    // Windows names its own `ms-...`; these two lead back to applications of its store
+    let is_of_windows = scheme.starts_with("ms-")
+        && !matches!(scheme.as_str(), "ms-app" | "ms-appx-web")
+        && !scheme.contains('.');
+    !is_of_windows && !TAKEN.contains(&scheme.as_str())
 }
 
 /// Whether a redirect URI that was sent is among those that are registered for sign-in: byte for byte. For a

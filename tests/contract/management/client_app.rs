@@ -128,10 +128,10 @@ on_both_engines! {
 
     async fn addresses_are_whole_and_safe(world: World) {
         let shop = app(&world, "Shop").await;
-        for uri in ["https://app.example/back", "http://localhost:5000/back", "com.example.app:/back", "http://[::1]/"] {
+        for uri in ["https://app.example/back", "http://localhost:5000/back", "com.example.app:/back", "myapp://cb", "http://[::1]/"] {
             world.make("ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await;
         }
-        for uri in ["back", "http://app.example/", "https://app.example/#x", "javascript:alert(1)", "https:///", "https://me@app.example/"] {
+        for uri in ["back", "http://app.example/", "https://app.example/#x", "javascript:alert(1)", "about:blank", "ms-settings:x", "View-Source:https://app.example/", "https:///", "https://me@app.example/"] {
             assert_eq!(refused(&world, "ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await[0], "/uri", "{uri}");
         }
         let logout = json!({ "uri": "https://app.example/back", "redirectUriType": "Logout", "clientAppId": shop["id"] });

@@ -1,5 +1,6 @@
 //! Redirect and request URIs of a client app.
 
+use chancery_oauth::is_claimable;
 use chancery_record::{DefaultValue, FIXED, KEY, OPEN, SHOWN, Token, Url, choice_types, id_types, record};
 use chancery_resource::{Findings, Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
 
@@ -90,11 +91,8 @@ impl Rules for ClientAppRedirectUri {
         if uri.contains('#') {
             wrong.add(Self::URI, "must not have a fragment (RFC 6749, section 3.1.2)");
         }
-        if ["javascript", "data", "vbscript", "file", "blob"]
-            .iter()
-            .any(|bad| scheme.eq_ignore_ascii_case(bad))
-        {
-            wrong.add(Self::URI, "must not be of a scheme that runs or shows what it holds");
+        if !is_claimable(scheme) {
+            wrong.add(Self::URI, "must not be of a scheme of the browser, the system or another protocol");
         }
         let loopback = ["localhost", "127.0.0.1", "[::1]"];
         let is_local = host(uri).is_some_and(|host| loopback.contains(&host));

@@ -151,7 +151,16 @@ fn the_port_of_a_native_application_on_its_device_may_differ() {
 
 #[test]
 fn schemes_of_their_own_are_for_native_applications() {
-    for uri in ["com.example.app:/back", "com.example.app://back", "msauth.com.example://auth"] {
+    for uri in [
+        "com.example.app:/back",
+        "com.example.app://back",
+        "msauth.com.example://auth",
+        "myapp://cb",
+        "msal01970000-0000-7000-8000-000000000000://auth",
+        "ms-app://s-1-15-2-1/",
+        "ms-appx-web://Microsoft.AAD.BrokerPlugin/01970000",
+        "urn:ietf:wg:oauth:2.0:oob",
+    ] {
         assert!(passes_native(uri, uri) && !passes(uri, uri), "{uri}");
         assert_eq!(RedirectKind::of(uri), Some(RedirectKind::PrivateScheme));
     }
@@ -170,6 +179,14 @@ fn schemes_of_their_own_are_for_native_applications() {
         "http:localhost",
         "https://app.example.com/back#a",
         "com.example.app:/back#a",
+        "about:blank",
+        "ABOUT:blank",
+        "view-source:https://app.example.com/back",
+        "ms-settings:x",
+        "ms-word:ofe|u|https://app.example.com",
+        "javascript:alert(1)",
+        "intent://back",
+        "mailto:ann@example.com",
         "/back",
         "back",
         ":",

@@ -23,6 +23,10 @@ pub enum Form {
     Colour,
     /// An https address, or a path at this server.
     Address,
+    /// An http or https address, or a path at this server.
+    Link,
+    /// An http or https address, with places that are filled.
+    Template,
     /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
     Links,
 }
@@ -38,7 +42,13 @@ impl Form {
             Self::Number(..) => ("Integer", "Number"),
             Self::Span(..) => ("TimeSpan", "Duration"),
             Self::List | Self::Links => ("CommaSeparatedString", "Tags"),
-            Self::Choice(_) | Self::Text | Self::Json | Self::Colour | Self::Address => ("String", "Text"),
+            Self::Choice(_)
+            | Self::Text
+            | Self::Json
+            | Self::Colour
+            | Self::Address
+            | Self::Link
+            | Self::Template => ("String", "Text"),
         }
     }
 
@@ -53,6 +63,8 @@ impl Form {
             Self::Json => serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok(),
             Self::Colour => is_colour(text),
             Self::Address => is_address(text),
+            Self::Link => is_path(text) || is_of_web(text),
+            Self::Template => is_of_web(text),
             Self::Links => links(text).is_some(),
             Self::List | Self::Text => true,
         }
@@ -65,10 +77,23 @@ fn is_colour(text: &str) -> bool {
 }
 
 fn is_address(text: &str) -> bool {
-    let is_path = text.starts_with('/') && !text.starts_with("//");
-    let host = text.strip_prefix("https://").unwrap_or_default();
+    is_path(text) || (text.starts_with("https://") && is_of_web(text))
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && !text.starts_with("//") && is_plain(text)
+}
+
+/// Whether a text is an http or https address: as a link, it runs nothing.
+fn is_of_web(text: &str) -> bool {
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let is_scheme = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_scheme && !rest.is_empty() && is_plain(text)
+}
+
+fn is_plain(text: &str) -> bool {
     let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || "\\\"'<>".contains(letter);
-    (is_path || !host.is_empty()) && text.len() <= 2048 && !text.contains(is_odd)
+    text.len() <= 2048 && !text.contains(is_odd)
 }
 
 /// Names of links with their addresses: `Privacy https://example.com/privacy, Imprint /imprint`.
@@ -183,6 +208,22 @@ mod tests {
             "https://a/\"x",
         ] {
             assert!(!Form::Address.fits(bad), "{bad}");
+        }
+        for good in ["https://example.com/terms", "HTTP://intranet/terms", "/terms"] {
+            assert!(Form::Link.fits(good), "{good}");
+        }
+        for good in ["https://example.com/reset?u={loginName}#{token}", "http://localhost:3000/{token}"] {
+            assert!(Form::Template.fits(good), "{good}");
+        }
+        for bad in [
+            "javascript:alert(1)",
+            " javascript://x",
+            "data:text/html,x",
+            "//example.com",
+            "https://",
+            "terms",
+        ] {
+            assert!(!Form::Link.fits(bad) && !Form::Template.fits(bad), "{bad}");
         }
         let text = "Privacy notice https://example.com/p, Imprint /imprint,";
         assert_eq!(

@@ -3,7 +3,7 @@
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
-use crate::{each, id, list::encode};
+use crate::{each, id, list::encode, signing::set_mail_server};
 
 /// The pointers of a problem's errors.
 fn pointers(problem: &Value) -> Vec<&str> {
@@ -233,6 +233,74 @@ on_both_engines! {
             let made = world.admin.post(configurations, body(fits)).await.is(201).json();
             assert_eq!(made[member], fits);
             world.admin.delete(&format!("{configurations}/{}", id(&app))).await.expect(204);
+        }
+    }
+
+    /// An address is one that mail can be sent to. What was stored before may be sent back, is not taken anew, and gets no mail.
+    async fn an_address_is_one_that_mail_can_be_sent_to(world: World) {
+        let wrong = ["<a@example.org>", "a@example.org.", ".a@example.org", "a@-b.example", "a@b@c"];
+        for address in wrong {
+            let body = json!({ "loginName": "ada", "emailAddress": address });
+            let problem = world.admin.post(&world.path("/User"), body).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/emailAddress"], "{address}");
+        }
+        let ada = world.admin.post(&world.path("/User"), json!({ "loginName": "ada", "emailAddress": "ada@bücher.example" })).await.is(201).json();
+        let one = world.path(&format!("/User/{}", id(&ada)));
+        let contact = json!({ "kind": "Email", "value": "a@example.org." });
+        let problem = world.admin.post(&format!("{one}/security-contact"), contact).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/value"]);
+
+        world.sql(vec![("UPDATE user_account SET email_address = 'a@example.org.', email_address_key = 'a@example.org.' WHERE login_name = 'ada'", vec![])]).await;
+        let mut read = world.admin.get(&one).await.is(200).json();
+        assert_eq!(read["emailAddress"], "a@example.org.");
+        read["firstName"] = json!("Ada");
+        let put = world.admin.put(&one, read).await.is(202).json();
+        assert_eq!((&put["emailAddress"], &put["firstName"]), (&json!("a@example.org."), &json!("Ada")));
+        let batch = json!([{ "id": put["id"], "loginName": "ada", "emailAddress": "a@example.org.", "lastName": "L", "concurrencyToken": put["concurrencyToken"] }]);
+        let put = world.admin.put(&world.path("/User/batch"), batch).await.is(200).json()[0].clone();
+        let patch = |address: &str| json!({ "emailAddress": address, "concurrencyToken": put["concurrencyToken"] });
+        let problem = world.admin.patch(&one, patch(".a@example.org")).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/emailAddress"]);
+        set_mail_server(&world.admin).await;
+        for way in ["sendresetemail", "request"] {
+            let path = format!("{one}/password/reset/{way}");
+            world.admin.send(http::Method::POST, &path, &[], vec![]).await.problem(400, "invalid-request");
+        }
+        world.admin.patch(&one, patch("a@example.org")).await.expect(202);
+    }
+
+    /// A name is one line, and names that people are told apart by hold nothing that nobody sees. What was stored before stays.
+    async fn names_hold_what_can_be_seen(world: World) {
+        let (users, groups) = (world.path("/User"), world.path("/Group"));
+        for wrong in ["a\u{85}b", "a\u{9b}31mb", "a\u{2028}b", "a\u{2029}b"] {
+            let body = json!({ "loginName": wrong, "firstName": wrong });
+            let problem = world.admin.post(&users, body).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/firstName", "/loginName"], "{wrong:?}");
+        }
+        for hidden in ["ad\u{200b}a", "ad\u{ad}a", "ad\u{202e}a", "ad\u{fe0f}a"] {
+            let problem = world.admin.post(&users, json!({ "loginName": hidden })).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/loginName"], "{hidden:?}");
+            let problem = world.admin.post(&groups, json!({ "name": hidden })).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/name"], "{hidden:?}");
+        }
+        for (number, good) in ["Zoë O’Brien-Łukasz", "山田 太郎", "نور", "👩\u{200d}🚀 Ann", "می\u{200c}خواهم"].into_iter().enumerate() {
+            let made = world.admin.post(&users, json!({ "loginName": format!("u{number}"), "firstName": good })).await.is(201).json();
+            assert_eq!(made["firstName"], good);
+        }
+        let (user, group) = (world.user("eve").await, world.group("Sales").await);
+        world.sql(vec![
+            ("UPDATE user_account SET login_name = 'e\u{200b}ve', login_name_key = 'e\u{200b}ve' WHERE login_name = 'eve'", vec![]),
+            ("UPDATE user_group SET name = 'Sa\u{ad}les', name_key = 'sa\u{ad}les' WHERE name = 'Sales'", vec![]),
+        ]).await;
+        for (path, member, row) in [(&users, "loginName", &user), (&groups, "name", &group)] {
+            let one = format!("{path}/{}", id(row));
+            let read = world.admin.get(&one).await.is(200).json();
+            assert_ne!(read[member], row[member]);
+            let put = world.admin.put(&one, read.clone()).await.is(202).json();
+            assert_eq!(put[member], read[member]);
+            let other = json!({ member: "a\u{200b}b", "concurrencyToken": put["concurrencyToken"] });
+            let problem = world.admin.patch(&one, other).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [format!("/{member}")]);
         }
     }
 

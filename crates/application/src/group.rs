@@ -1,6 +1,6 @@
 //! Platform groups.
 
-use chancery_record::{HIDDEN, KEY, Name, SHOWN, Token, id_types, record};
+use chancery_record::{GroupName, HIDDEN, KEY, Name, SHOWN, Token, id_types, record};
 use chancery_resource::{Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
@@ -18,11 +18,11 @@ record! {
         /// The platform group.
         id: ApplicationGroupId = KEY,
         /// Its name.
-        name: Name = SHOWN.folded(),
+        name: GroupName = SHOWN.folded(),
         /// The group's id at the directory that provisions it.
         external_id: Option<Name> = HIDDEN.audited(),
         /// Its name, unique at the instance, where a directory provisions it.
-        provisioned_name: Option<Name> = HIDDEN.folded(),
+        provisioned_name: Option<GroupName> = HIDDEN.folded(),
         /// The subscription of the instance that the group comes from.
         subscription_id: Uuid = HIDDEN,
         /// The instance that the group comes from, and follows.

@@ -1,7 +1,7 @@
 //! Platform users.
 
 use chancery_record::{
-    Bytes, DefaultValue, Email, HIDDEN, KEY, Name, SHOWN, Timestamp, Token, Url, id_types, record,
+    Bytes, DefaultValue, Email, HIDDEN, KEY, LoginName, Name, SHOWN, Timestamp, Token, Url, id_types, record,
 };
 use chancery_resource::{Reach, Relation, Shape, Unique};
 use uuid::Uuid;
@@ -38,7 +38,7 @@ record! {
         /// The person's id at the directory that provisions it.
         external_id: Option<Name> = HIDDEN.audited(),
         /// The name by which that directory finds the person.
-        user_name: Option<Name> = HIDDEN.audited().folded(),
+        user_name: Option<LoginName> = HIDDEN.audited().folded(),
         /// Whether that directory lets the person sign in.
         is_active: bool = HIDDEN.audited().or(DefaultValue::Bool(true)),
         /// Since when the user in the store waits to be deleted.

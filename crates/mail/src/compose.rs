@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use chancery_record::Secret;
+use chancery_record::{MailAddress, Secret};
 use lettre::{
     Address, Message,
     address::Envelope,
@@ -36,6 +36,9 @@ pub fn compose(mail: &QueuedMail, data: &Secret) -> Result<ComposedMessage, Stri
     let sender = mailbox(&mail.sender).ok_or("the sender's address is not valid")?;
     let recipient = address(&mail.recipient).ok_or("the recipient's address is not valid")?;
     let domain = sender.email.domain().to_owned();
+    // given, because the one that the library makes by itself comes from headers that it parses by another grammar
+    let envelope = Envelope::new(Some(sender.email.clone()), vec![recipient.clone()])
+        .map_err(|error| format!("it has no envelope: {error}"))?;
     let written_on = UNIX_EPOCH + Duration::from_millis(u64::try_from(mail.created_on.0).unwrap_or(0));
     // so that no out-of-office note answers it (RFC 3834)
     let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
@@ -46,6 +49,7 @@ pub fn compose(mail: &QueuedMail, data: &Secret) -> Result<ComposedMessage, Stri
         .to(Mailbox::new(None, recipient))
         .subject(rendered.subject)
         .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()))
+        .envelope(envelope)
         .multipart(MultiPart::alternative_plain_html(rendered.text, rendered.html))
         .map_err(|error| format!("it cannot be written: {error}"))?;
     Ok(ComposedMessage { envelope: message.envelope().clone(), content: message.formatted(), domain })
@@ -53,28 +57,25 @@ pub fn compose(mail: &QueuedMail, data: &Secret) -> Result<ComposedMessage, Stri
 
 /// Reads `a@example.com` or `Name <a@example.com>`.
 fn mailbox(text: &str) -> Option<Mailbox> {
-    if let Some(email) = address(text) {
-        return Some(Mailbox::new(None, email));
-    }
-    let (name, rest) = text.rsplit_once('<')?;
-    let email = address(rest.trim_end().strip_suffix('>')?)?;
-    let name = name.trim().trim_matches('"');
-    (!name.contains(char::is_control)).then(|| Mailbox::new(Some(name.to_owned()), email))
+    let (name, address) = MailAddress::read_named(text)?;
+    Some(Mailbox::new(name.map(str::to_owned), written(&address)))
 }
 
-/// Reads an address; its domain becomes ASCII (RFC 5891), as not every server accepts another.
 fn address(text: &str) -> Option<Address> {
-    let (local, domain) = text.trim().rsplit_once('@')?;
-    if local.contains(char::is_control) {
-        return None;
-    }
-    Address::new(local, idna::domain_to_ascii(domain).ok()?).ok()
+    MailAddress::read(text.trim()).as_ref().map(written)
+}
+
+/// An address as the library has it. Whether mail can be sent to it is known already, by the grammar of what is kept: the
+/// library has another, which takes less.
+fn written(address: &MailAddress<'_>) -> Address {
+    Address::new_dangerous(address.local, &address.domain)
 }
 
 #[cfg(test)]
 mod tests {
-    use chancery_record::{Secret, Timestamp};
+    use chancery_record::{Email, MailAddress, Secret, Timestamp};
     use mail_parser::MessageParser;
+    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
     use uuid::Uuid;
 
     use super::{ComposedMessage, address, compose, mailbox};
@@ -154,6 +155,31 @@ mod tests {
         assert_eq!(named.name.as_deref(), Some("Chancery, Identity"));
         let message = composed(&mail("\"Chancery, Identity\" <a@example.com>", "b@example.com"));
         assert_eq!(message.envelope.to().len(), 1);
+    }
+
+    fn addresses() -> impl Strategy<Value = String> {
+        let odd = r#"[a-cß😀."\\<>(),:;@\[\]'+ \u{200b}\u{2028}\u{85}-]{0,6}"#;
+        let (local, domain) =
+            (prop_oneof!["[a-c.+-]{1,6}", odd], prop_oneof!["[a-c.-]{1,6}", "bücher\\.example", odd]);
+        prop_oneof![(local, domain).prop_map(|(local, domain)| format!("{local}@{domain}")), any::<String>()]
+    }
+
+    proptest! {
+        /// What is kept as an address is what mail can be sent to and by, and reaches one recipient.
+        #[test]
+        fn an_address_that_is_kept_can_be_written_to(text in addresses()) {
+            let is_kept = Email::new(text.as_str()).is_ok();
+            let written = compose(&mail("a@example.com", &text), &Secret::new(DATA));
+            prop_assert_eq!(written.is_ok(), is_kept);
+            if let Ok(written) = written {
+                prop_assert_eq!(written.envelope.to().len(), 1);
+                let parsed = MessageParser::default().parse(&written.content).unwrap();
+                prop_assert_eq!(parsed.to().map(|to| to.iter().count()), Some(1));
+                prop_assert_eq!(parsed.headers().len(), 8);
+            }
+            let sent = compose(&mail(&text, "a@example.com"), &Secret::new(DATA));
+            prop_assert_eq!(sent.is_ok(), MailAddress::read_named(&text).is_some());
+        }
     }
 
     #[test]

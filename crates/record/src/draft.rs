@@ -6,8 +6,8 @@ use base64::{
 };
 
 use crate::{
-    Access, Column, Field, FieldError, FieldErrors, Json, Kind, TextRule, Value, canonical_json, parse_id,
-    parse_timestamp, pointer, value::Encoding,
+    Access, Column, Field, FieldError, FieldErrors, Json, Kind, TextRule, Value, canonical_json, json_of,
+    parse_id, parse_timestamp, pointer, value::Encoding,
 };
 
 /// The kind of body that is read.
@@ -32,6 +32,8 @@ pub enum Provided {
     Empty,
     /// A value.
     Value(Value),
+    /// A text that its rule does not take, and why. What is stored already may be sent back, so whoever knows the row decides.
+    Unfit(Value, String),
 }
 
 /// What a body provides, in the order of the resource's fields.
@@ -43,9 +45,18 @@ impl Draft {
     pub fn to_new(&self, fields: &[Field]) -> Vec<Value> {
         let filled = |(field, provided): (&Field, &Provided)| match provided {
             Provided::Value(value) => value.clone(),
-            Provided::Nothing | Provided::Empty => field.access.default.to_value(),
+            Provided::Nothing | Provided::Empty | Provided::Unfit(..) => field.access.default.to_value(),
         };
         fields.iter().zip(&self.0).map(filled).collect()
+    }
+
+    /// The texts that rules do not take and that are not what is stored, each with its place; `was` holds what is.
+    pub fn unfit<'a>(&'a self, was: &'a [Value]) -> impl Iterator<Item = (usize, &'a str)> {
+        let own = self.0.iter().zip(was).enumerate();
+        own.filter_map(|(index, (provided, was))| match provided {
+            Provided::Unfit(value, detail) if value != was => Some((index, detail.as_str())),
+            _ => None,
+        })
     }
 
     /// The values of a row after this change; `was` holds those before it.
@@ -53,7 +64,7 @@ impl Draft {
         let changed = |(was, provided): (&Value, &Provided)| match provided {
             Provided::Value(value) => value.clone(),
             Provided::Empty => Value::Null,
-            Provided::Nothing => was.clone(),
+            Provided::Nothing | Provided::Unfit(..) => was.clone(),
         };
         was.iter().zip(&self.0).map(changed).collect()
     }
@@ -90,7 +101,8 @@ pub enum Others<'a> {
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds; the first
-/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted.
+/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted. Where nothing is wrong with a change but
+/// texts that their rules do not take, they are [`Provided::Unfit`]: the row may hold them already.
 pub fn read_draft(
     fields: &[Field],
     others: Others<'_>,
@@ -105,6 +117,7 @@ pub fn read_draft(
     let mut errors = FieldErrors::default();
     let mut draft: Vec<Provided> = vec![Provided::Nothing; fields.len()];
     let mut named = vec![false; fields.len()];
+    let mut unfit = 0;
     for (name, value) in members {
         let known = |field: &Field| field.access.shown || field.access.create;
         let index = fields.iter().position(|field| known(field) && field.is_named(name));
@@ -130,8 +143,12 @@ pub fn read_draft(
                 }
             }
             Err(detail) => {
-                if let Some(name) = named.get_mut(index) {
-                    *name = true;
+                if let (Some(slot), Some(named)) = (draft.get_mut(index), named.get_mut(index)) {
+                    *named = true;
+                    if let Some(text) = stored_text(field, form, value) {
+                        *slot = Provided::Unfit(text, detail.clone());
+                        unfit += 1;
+                    }
                 }
                 errors.note(|| FieldError::new(pointer(base, name), detail));
             }
@@ -149,7 +166,17 @@ pub fn read_draft(
             *slot = Provided::Empty;
         }
     }
-    if errors.is_empty() { Ok(Draft(draft)) } else { Err(errors) }
+    if errors.all() == unfit { Ok(Draft(draft)) } else { Err(errors) }
+}
+
+/// A text as a row can hold it that was stored before its rule became what it is.
+fn stored_text(field: &Field, form: Form, value: &Json) -> Option<Value> {
+    match (field.kind, value) {
+        (Kind::Text(rule), Json::Text(text)) if form != Form::Create && !field.access.key => {
+            Some(Value::Text(rule.trimmed(text).to_owned()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a body of this form is read for the field. Other fields are ignored, so that a client can read a
@@ -315,6 +342,25 @@ mod tests {
         let provided = read(Form::Put, r#"{"concurrencyToken": "t"}"#).unwrap();
         assert_eq!(provided[1..4], [Provided::Nothing, Provided::Empty, Provided::Nothing]);
         assert_eq!(pointers(Form::Put, r#"{"name": "n"}"#), ["/concurrencyToken"]);
+    }
+
+    /// A rule can become narrower: what is stored may be sent back, and nothing else that the rule does not take.
+    #[test]
+    fn a_change_may_hold_a_text_that_is_stored_already() {
+        let body = r#"{"note": " a\u0085b", "concurrencyToken": "t"}"#;
+        for form in [Form::Put, Form::Patch, Form::MergePatch] {
+            let draft = super::Draft(read(form, body).unwrap());
+            let row = |note: &str| {
+                let (id, token) = (Value::Id(uuid::Uuid::nil()), Value::from("t"));
+                vec![id, "n".into(), note.into(), true.into(), Value::Null, token]
+            };
+            assert_eq!(draft.unfit(&row("a\u{85}b")).count(), 0);
+            assert_eq!(draft.apply(&row("a\u{85}b"))[2], Value::from("a\u{85}b"));
+            assert_eq!(draft.unfit(&row("b")).map(|(index, _)| index).collect::<Vec<_>>(), [2]);
+        }
+        assert_eq!(pointers(Form::Create, r#"{"name": "n", "note": "a\u0085b"}"#), ["/note"]);
+        let beside = r#"{"note": "a\u0085b", "isOpen": 7, "concurrencyToken": "t"}"#;
+        assert_eq!(pointers(Form::Put, beside), ["/note", "/isOpen"]);
     }
 
     #[test]

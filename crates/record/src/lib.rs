@@ -12,6 +12,7 @@ mod field_type;
 mod fold;
 mod json;
 mod lists;
+mod mail_address;
 mod secret;
 mod text;
 mod time;
@@ -29,11 +30,12 @@ pub use field_type::{FieldType, Mismatch, Record};
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};
+pub use mail_address::MailAddress;
 pub use secret::Secret;
 pub use text::{
-    Birthdate, CertificateName, Description, Email, EntryValue, Gender, Identifier, JsonText, JwksText, Key,
-    Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ScimExtra, ShortText, SignedText,
-    TextRule, Token, Url, ViewText, WebAddress, Zone,
+    Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,
+    JwksText, Key, Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ScimExtra, ShortText,
+    SignedText, TextRule, Token, Url, ViewText, WebAddress, Zone,
 };
 pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};

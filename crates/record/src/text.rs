@@ -1,6 +1,6 @@
 //! Text types: a value that exists is valid.
 
-use crate::{FieldType, Kind, Mismatch, Value, parse_day, parse_timestamp};
+use crate::{FieldType, Kind, MailAddress, Mismatch, Value, parse_day, parse_timestamp};
 
 /// What a text type accepts.
 #[derive(Debug)]
@@ -108,13 +108,99 @@ macro_rules! text_types {
     )*};
 }
 
-const LINE: Option<&str> = Some(r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$");
+/// The control characters of both blocks, in a class of a regular expression.
+macro_rules! controls {
+    () => {
+        r"\x00-\x1f\x7f-\x9f"
+    };
+}
+/// What no line holds: control characters and the separators of lines.
+macro_rules! breaks {
+    () => {
+        concat!(controls!(), r"\u2028\u2029")
+    };
+}
+/// The code points that nobody sees (`Default_Ignorable_Code_Point`), those outside of the basic plane as they are.
+macro_rules! hidden {
+    () => {
+        concat!(
+            r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f",
+            r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8",
+            "\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}"
+        )
+    };
+}
+/// A letter of an atom before the `@` of an address (RFC 5322, RFC 6531).
+macro_rules! atom {
+    () => {
+        concat!(r#"[^\s()<>\[\]:;,.@"\\"#, breaks!(), hidden!(), "]")
+    };
+}
+/// A label of a domain: of what is not ASCII, more is checked than a pattern can say.
+macro_rules! label {
+    () => {
+        r"[A-Za-z0-9\u00a1-\uffff]([A-Za-z0-9_\u00a1-\uffff-]{0,61}[A-Za-z0-9\u00a1-\uffff])?"
+    };
+}
+/// White space that is trimmed.
+macro_rules! blanks {
+    () => {
+        r"[\x09-\x0d\x20]*"
+    };
+}
+
+const LINE: Option<&str> =
+    Some(concat!(r"^[^\s", breaks!(), r"]([^", breaks!(), r"]*[^\s", breaks!(), r"])?$"));
 /// One line, perhaps with white space around it, which is trimmed.
-const TYPED: Option<&str> =
-    Some(r"^[\x09-\x0d\x20]*[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?[\x09-\x0d\x20]*$");
-const FREE: Option<&str> = Some(r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$");
-const MAIL: Option<&str> =
-    Some(r"^[\x09-\x0d\x20]*[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+[\x09-\x0d\x20]*$");
+const TYPED: Option<&str> = Some(concat!(
+    "^",
+    blanks!(),
+    r"[^\s",
+    breaks!(),
+    "]([^",
+    breaks!(),
+    r"]*[^\s",
+    breaks!(),
+    "])?",
+    blanks!(),
+    "$"
+));
+/// One line of letters that can be seen.
+const SEEN: Option<&str> = Some(concat!(
+    "^",
+    blanks!(),
+    r"[^\s",
+    breaks!(),
+    hidden!(),
+    "]([^",
+    breaks!(),
+    hidden!(),
+    r"]*[^\s",
+    breaks!(),
+    hidden!(),
+    "])?",
+    blanks!(),
+    "$"
+));
+const FREE: Option<&str> = Some(r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$");
+const MAIL: Option<&str> = Some(concat!(
+    "^",
+    blanks!(),
+    "(",
+    atom!(),
+    r"+(\.",
+    atom!(),
+    r#"+)*|"([^\s"\\@"#,
+    breaks!(),
+    hidden!(),
+    r#"]|\\[!-?A-~])+")@"#,
+    label!(),
+    r"(\.",
+    label!(),
+    ")*",
+    blanks!(),
+    "$"
+));
 /// At least three digits in all, before or after the mark that begins an extension.
 const PHONE: Option<&str> = Some(concat!(
     r"^[ +()./-]*(",
@@ -127,7 +213,9 @@ const PHONE: Option<&str> = Some(concat!(
 const WEB: Option<&str> = Some(concat!(
     r"^[\x09-\x0d\x20]*([hH][tT][tT][pP][sS]://[A-Za-z0-9._-]+|[hH][tT][tT][pP]://(localhost|127\.0\.0\.1|\[::1\]))",
     r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[0-5]?[0-9]{1,4}))?",
-    r"([/?#][^\s\x00-\x1f\x7f]*)?[\x09-\x0d\x20]*$"
+    r"([/?#][^\s",
+    breaks!(),
+    r"]*)?[\x09-\x0d\x20]*$"
 ));
 const LOCALE: Option<&str> = Some(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$");
 const ZONE: Option<&str> = Some(r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$");
@@ -139,8 +227,10 @@ text_types! {
     /// The name of something, on one line.
     Name(1..=256, None, TYPED, line, "Sales", TRIMMED);
     /// The name a user signs in with. Unique in a store without regard to case.
-    LoginName(1..=256, None, TYPED, line, "ada", TRIMMED);
-    /// An e-mail address: text, an `@`, text.
+    LoginName(1..=256, None, SEEN, seen_line, "ada", TRIMMED);
+    /// The name of a group. No two look alike by letters that nobody sees.
+    GroupName(1..=256, None, SEEN, seen_line, "Sales", TRIMMED);
+    /// An e-mail address that mail can be sent to.
     Email(3..=256, Some("email"), MAIL, mail, "ada@example.com", TRIMMED);
     /// A telephone number as directories hold it: at least three digits, with spaces, plus signs, dots,
     /// dashes, slashes and brackets between them, and perhaps an extension (`ext.`, `x`, `;ext=`).
@@ -196,22 +286,40 @@ fn only(good: bool, wanted: &'static str) -> Shaped {
     if good { Ok(None) } else { Err(wanted) }
 }
 
-fn is_control(letter: char) -> bool {
-    letter < ' ' || letter == '\u{7f}'
+/// Whether a letter ends a line or is a control character: none that is one line holds it.
+pub fn breaks_line(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
+}
+
+/// Whether nobody sees a letter: Unicode's `Default_Ignorable_Code_Point`, by which names look alike (UTS 39).
+pub const fn is_hidden(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 fn line(text: &str) -> Shaped {
     let trimmed = text.trim() == text && !text.is_empty();
-    only(trimmed && !text.contains(is_control), "one line without blanks at its ends or control characters")
+    only(trimmed && !text.contains(breaks_line), "one line without blanks at its ends or control characters")
+}
+
+fn seen_line(text: &str) -> Shaped {
+    line(text)?;
+    only(!text.contains(is_hidden), "one line without letters that nobody sees, such as U+200B")
 }
 
 fn free(text: &str) -> Shaped {
-    let bad = |letter| is_control(letter) && !matches!(letter, '\t' | '\n' | '\r');
+    let bad = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
     only(!text.contains(bad), "text without control characters")
 }
 
 fn opaque(text: &str) -> Shaped {
-    only(!text.contains(is_control), "text without control characters")
+    only(!text.contains(char::is_control), "text without control characters")
 }
 
 fn signed(text: &str) -> Shaped {
@@ -222,10 +330,7 @@ fn signed(text: &str) -> Shaped {
 }
 
 fn mail(text: &str) -> Shaped {
-    let bad = |letter: char| letter.is_whitespace() || is_control(letter) || letter == '@';
-    let part = |part: &str| !part.is_empty() && !part.contains(bad);
-    let good = text.split_once('@').is_some_and(|(local, domain)| part(local) && part(domain));
-    only(good, "an e-mail address such as ada@example.com")
+    only(MailAddress::read(text).is_some(), "an e-mail address such as ada@example.com")
 }
 
 /// The marks that begin an extension, the longest first.
@@ -269,7 +374,7 @@ fn is_web_address(text: &str) -> Option<bool> {
     };
     let is_local = host == Some("::1") || ["localhost", "127.0.0.1"].contains(&name);
     let is_scheme = scheme.eq_ignore_ascii_case("https") || (scheme.eq_ignore_ascii_case("http") && is_local);
-    let is_path = !path.contains(|letter: char| letter.is_whitespace() || is_control(letter));
+    let is_path = !path.contains(|letter: char| letter.is_whitespace() || breaks_line(letter));
     Some(is_scheme && is_host && is_port && is_path)
 }
 
@@ -320,7 +425,9 @@ fn birthdate(text: &str) -> Shaped {
 
 #[cfg(test)]
 mod tests {
-    use super::{Birthdate, Email, Key, Locale, LoginName, Phone, ShortText, Zone};
+    use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::{Birthdate, Email, GroupName, Key, Locale, LoginName, Name, Phone, ShortText, Zone};
 
     #[test]
     fn examples_fit_their_own_rules() {
@@ -347,7 +454,14 @@ mod tests {
     #[test]
     fn shapes() {
         assert!(LoginName::new("ada@example.com").is_ok());
-        assert!(LoginName::new("a\0b").is_err());
+        for wrong in ["a\0b", "a\u{85}b", "a\u{9b}31mb", "a\u{2028}b", "a\u{2029}b"] {
+            assert!(LoginName::new(wrong).is_err() && super::Name::new(wrong).is_err(), "{wrong:?}");
+        }
+        for hidden in ["a\u{200b}b", "a\u{ad}b", "a\u{202e}b", "a\u{3164}b", "a\u{fe0f}b", "a\u{e0061}b"] {
+            assert!(LoginName::new(hidden).is_err() && GroupName::new(hidden).is_err(), "{hidden:?}");
+            assert!(super::Name::new(hidden).is_ok(), "{hidden:?}");
+        }
+        assert!(ShortText::new("a\u{2028}b").is_ok() && ShortText::new("a\u{9b}b").is_err());
         assert!(LoginName::new("x".repeat(257)).is_err());
         assert!(Email::new("ada").is_err());
         assert!(Email::new("a@b@c").is_err());
@@ -429,6 +543,45 @@ mod tests {
             "https://[x]/",
         ] {
             assert!(super::WebAddress::new(wrong).is_err() && !pattern(wrong), "{wrong}");
+        }
+    }
+
+    /// By the properties that Unicode publishes, which `regex` knows.
+    #[test]
+    fn hidden_letters_are_those_of_unicode() {
+        let all: String = ('\0'..=char::MAX).collect();
+        let published = regex::Regex::new(r"\p{Default_Ignorable_Code_Point}").unwrap();
+        let published: String = published.find_iter(&all).map(|found| found.as_str()).collect();
+        assert_eq!(all.replace(|letter| !super::is_hidden(letter), ""), published);
+        let class = regex::Regex::new(concat!("[", hidden!(), "]")).unwrap();
+        assert_eq!(class.find_iter(&all).map(|found| found.as_str()).collect::<String>(), published);
+    }
+
+    fn names() -> impl Strategy<Value = String> {
+        let odd = r"[\p{Cc}\p{Zl}\p{Zp}\p{Zs}\p{Default_Ignorable_Code_Point}\p{M}\p{L}]{0,4}";
+        prop_oneof!["\\PC{0,12}", (odd, "[a-c]{0,2}", odd).prop_map(|(a, b, c)| a + &b + &c), any::<String>()]
+    }
+
+    proptest! {
+        /// Of a name, what Unicode calls a control character, a separator of lines or default-ignorable tells.
+        #[test]
+        fn names_hold_what_can_be_seen(text in names()) {
+            let holds = |class: &str| regex::Regex::new(class).unwrap().is_match(text.trim());
+            let fits = (1..=256).contains(&text.trim().chars().count());
+            let (breaks, hides) = (holds(r"[\p{Cc}\p{Zl}\p{Zp}]"), holds(r"\p{Default_Ignorable_Code_Point}"));
+            prop_assert_eq!(Name::new(text.as_str()).is_ok(), fits && !breaks);
+            prop_assert_eq!(LoginName::new(text.as_str()).is_ok(), fits && !breaks && !hides);
+            prop_assert_eq!(GroupName::new(text.as_str()).is_ok(), fits && !breaks && !hides);
+        }
+
+        /// What the pattern of the documents takes, the rule takes.
+        #[test]
+        fn patterns_promise_no_more_than_rules_keep(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}") {
+            for rule in [Name::RULE, LoginName::RULE, GroupName::RULE, Key::RULE, ShortText::RULE] {
+                let is_promised = regex(rule.pattern.unwrap())(&text) && (rule.min..=rule.max).contains(&text.chars().count());
+                prop_assert!(!is_promised || super::RESERVED_KEYS.contains(&text.as_str()) || rule.check(text.clone()).is_ok(), "{}", rule.name);
+            }
+            prop_assert_eq!(regex(Email::RULE.pattern.unwrap())(&address), Email::new(address.as_str()).is_ok());
         }
     }
 

@@ -7,8 +7,7 @@ use std::{
 
 use chancery_certificate::normalised_name;
 use chancery_record::{
-    CertificateName, DefaultValue, Email, FieldOf, KEY, OPEN, Record as _, SHOWN, Token, Value, choice_types,
-    record,
+    CertificateName, DefaultValue, FieldOf, KEY, OPEN, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
     Call, Context, Findings, LIST, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Sql, Tx, Unique,
@@ -91,7 +90,12 @@ impl Rules for ClientAppAuthenticationConfiguration {
         };
         let is_uri = |text: &str| scheme(text).is_some();
         let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
-        let is_mail = |text: &str| Email::new(text).is_ok();
+        // as a certificate has it: no mail is sent to it
+        let is_mail = |text: &str| {
+            let parts = text.split_once('@');
+            let is_part = |part: &str| !part.is_empty() && !part.contains(['@', ' ']);
+            parts.is_some_and(|(local, domain)| is_part(local) && is_part(domain))
+        };
         let members: [Member<'_>; 5] = [
             (
                 Self::TLS_CLIENT_AUTH_SUBJECT_DN,

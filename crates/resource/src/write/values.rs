@@ -80,7 +80,7 @@ fn differs(field: &Field, provided: &Provided, was: &Value) -> bool {
         Provided::Nothing => false,
         _ if field.access.column == Column::Unstored => false,
         Provided::Empty => !was.is_null(),
-        Provided::Value(value) => value != was,
+        Provided::Value(value) | Provided::Unfit(value, _) => value != was,
     }
 }
 
@@ -99,6 +99,14 @@ pub fn changed_values(
     {
         let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
         return Ok(Err(Refusal::Wrong(vec![error])));
+    }
+    let unfit: Vec<FieldError> = draft
+        .unfit(&was.values)
+        .filter_map(|(index, detail)| Some((shape.fields.get(index)?, detail)))
+        .map(|(field, detail)| FieldError::new(pointer(base, field.wire()), detail))
+        .collect();
+    if !unfit.is_empty() {
+        return Ok(Err(Refusal::Wrong(unfit)));
     }
     let mut values = draft.apply(&was.values);
     if let Some(index) = plan.token {

@@ -3,7 +3,7 @@
 mod membership;
 
 use chancery_application::roles_of_groups;
-use chancery_record::{HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
+use chancery_record::{GroupName, HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
     Action as A, CarriedBy, Custom, JsonForm, Links, Method as M, Op, Permit::UserStore, Protection, Reach,
     Relation, RelationChange, Shape, Unique, delta,
@@ -25,7 +25,7 @@ record! {
         /// The group.
         id: GroupId = KEY,
         /// Its name, unique in the store without regard to case.
-        name: Name = OPEN.folded(),
+        name: GroupName = OPEN.folded(),
         /// Whose SCIM tokens made the group: the first of their line.
         scim_owner: Option<Uuid> = HIDDEN.audited(),
         /// The group's id at the directory that provisions it.

@@ -3,8 +3,8 @@
 
 use chancery_credential::typed::read_code;
 use chancery_record::{
-    Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
-    choice_types, id_types, record, secret_types,
+    Bytes, FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value, choice_types,
+    id_types, record, secret_types,
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
@@ -101,7 +101,7 @@ record! {
     /// Who uses a pass, and its value.
     pub struct Redemption {
         /// The login name.
-        login_name: LoginName = OPEN,
+        login_name: Name = OPEN.like("ada"),
         /// The value.
         value: PassValue = OPEN,
     }

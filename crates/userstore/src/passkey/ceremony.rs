@@ -6,9 +6,7 @@ use std::sync::Arc;
 use chancery_passkey::{
     AuthenticationResult, AuthenticatorModels, Credential, Kind, Policy, Refusal, User as Person,
 };
-use chancery_record::{
-    Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
-};
+use chancery_record::{Bytes, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record};
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Row, StateTable, StoreError,
     StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
@@ -37,7 +35,7 @@ record! {
     /// Who is to be authenticated.
     pub struct StartAuthentication {
         /// The login name; without it, whoever has a passkey on the device.
-        login_name: Option<LoginName> = OPEN,
+        login_name: Option<Name> = OPEN.like("ada"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
-use chancery_record::{Secret, Timestamp, Value};
+use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, StoreError, Tx, Work, random, read_form,
 };
@@ -45,9 +45,7 @@ fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Res
 
 pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let found = UserForUpdate::in_path(call, tx)?;
-    if found.user.email_address.is_none() {
-        return Err(Problem::invalid("The user has no e-mail address to send a token to."));
-    }
+    require_address(&found)?;
     mail::require_server(&call.context)?;
     deliver(call, tx, found)
 }
@@ -55,15 +53,22 @@ pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let found = UserForUpdate::in_path(call, tx)?;
     if mail::has_server(&call.context)? {
-        if found.user.email_address.is_none() {
-            return Err(Problem::invalid("The user has no e-mail address to deliver a token to."));
-        }
+        require_address(&found)?;
     } else if !call.context.app.has_reset_program {
         let detail = "Nothing delivers tokens here: set the store's options MailServerConfig and \
                       EMailSenderAddress, or the server's reset_program.";
         return Err(Problem::conflict(detail));
     }
     deliver(call, tx, found)
+}
+
+/// Refuses when no mail can be sent to the user. An address that was stored long ago can be none.
+fn require_address(found: &UserForUpdate) -> Result<(), Problem> {
+    let address = found.user.email_address.as_ref().map(Email::as_str);
+    if address.is_some_and(|address| MailAddress::read(address).is_some()) {
+        return Ok(());
+    }
+    Err(Problem::invalid("The user has no e-mail address that a token can be sent to."))
 }
 
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: UserForUpdate) -> Result<Answer, Problem> {

@@ -7,7 +7,7 @@ use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
-const ANY: &str = r"^[^\x00-\x1f\x7f]*$";
+const ANY: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 /// A year, or a day of the Gregorian calendar with or without a time.
 const BIRTHDATE: &str = concat!(
     r"^([0-9]{4}|([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)",

@@ -64,6 +64,7 @@ MANAGED = [
     (r"/IdpType.*", r".*/(providerType|factoryType|name)", r"must be \w+ for this factoryType|stays: .*"),
     (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo|kid|algorithm)", r".*"),
     (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),
+    (r"/Option.*", r"(/\d+)?/name", r"must be the name of an option .*"),
     (r"/UserQuestionnaireItem.*", r".*/(minLength|maxLength|validationPattern)", r".*"),
     (r"/ClientApp(AuthenticationConfiguration|RedirectUri|RequestUri|Role|Scope|Secret)?(/.*)?", r".*", r"(?!is not a member|must be (true|false|one of|a UUID|an object)).*"),
     (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),

@@ -66,6 +66,7 @@ const HELD: &[(&str, &str, &str)] = &[
     ("CustomView", "location", KEY),
     ("CustomAsset", "assetFileName", KEY),
     ("CustomView", "viewName", KEY),
+    ("Option", "name", "the name of an option that is known"),
     ("EventSubscription", "startAfter", "a cursor that the server made"),
     ("ClientAppAuthenticationConfiguration", "tlsClientAuthSubjectDn", ONE_OF),
     ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanUri", ONE_OF),

@@ -129,9 +129,11 @@ on_both_engines! {
     /// Exactly one target: a PUT without any keeps it, one clears the others, two are 400.
     async fn have_exactly_one_target(world: World) {
         let other = world.other_store("other").await;
-        drop_option(&world, other, "ClaimIssuer").await;
+        drop_option(&world, other, "EventRetention").await;
         let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].clone();
-        let row = option(&world.admin, "ClaimIssuer").await;
+        let of_tenant = options(&world, "applyToTenantId pr and name eq \"EventRetention\"").await[0].clone();
+        world.admin.delete(&path_of(&of_tenant)).await.expect(204);
+        let row = option(&world.admin, "EventRetention").await;
         let path = path_of(&row);
         let put = async |targets: Value| {
             let mut body = body_of(&world.admin.get(&path).await.is(200).json());
@@ -143,7 +145,7 @@ on_both_engines! {
         }
         let moved = put(json!({ "applyToTenantId": tenant })).await.is(202).json();
         assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&tenant, &json!(null)));
-        assert_eq!((&moved["dataType"], &moved["hasConfigurationError"]), (&json!("String"), &json!(false)));
+        assert_eq!((&moved["dataType"], &moved["hasConfigurationError"]), (&json!("TimeSpan"), &json!(false)));
         let moved = put(json!({ "applyToIdpInstanceId": other, "applyToTenantId": null })).await.is(202).json();
         assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&json!(null), &json!(other)));
         for two in [json!({ "applyToIdpInstanceId": other, "applyToTenantId": tenant }), json!({ "applyToIdpInstanceId": other, "applyToMfaInstanceId": other, "applyToTenantId": tenant })] {
@@ -189,12 +191,14 @@ on_both_engines! {
             ("EmailMustBeUnique", &["TRUE", "False", ""], &["yes", "1"]),
             ("TemporaryLockDuration", &["00:00:30", "1.02:03:04", "PT5M", "P1D"], &["5", "24:00:00", "soon", "-00:00:01"]),
             ("PasskeyUserVerification", &["Required", "preferred"], &["maybe"]),
-            ("MailServerConfig", &["", "{\"Host\":\"mail.example.com\"}"], &["smtp://mail", "[]"]),
-            ("UserLockNotificationRecipients", &["a@example.com, b@example.com", ""], &[]),
+            ("MailServerConfig", &["", "{\"Host\":\"mail.example.com\"}"], &["smtp://mail", "[]", "{}", "{\"Host\":\"mail.example.com\",\"Port\":0}"]),
+            ("EMailSenderAddress", &["a@example.com", "B\u{fc}cherei <a@example.com>"], &["nope", "Library noreply@example.org"]),
+            ("MailServerConfig", &[""], &[]),
+            ("UserLockNotificationRecipients", &["a@example.com, b@example.com", ""], &["a@example.com, b"]),
             (
                 "PasswordResetUrlTemplate",
                 &["", "https://example.com/reset?u={loginName}#{token}", "HTTP://localhost:3000/{token}"],
-                &["javascript:alert('{token}')", "app:{token}", "/reset"],
+                &["https://id.example.com/", "javascript:alert('{token}')", "app:{token}", "/reset"],
             ),
         ] {
             for value in good {
@@ -232,6 +236,44 @@ on_both_engines! {
         assert_eq!(world.admin.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false);
     }
 
+    /// What depends on another option is judged beside it, whichever of them is written, one by one or together, or deleted.
+    async fn options_are_judged_together(world: World) {
+        let is_wrong = async |name: &str| option(&world.admin, name).await["hasConfigurationError"] == json!(true);
+        set(&world.admin, "PasswordMinLength", "200").await;
+        assert!(is_wrong("PasswordMaxLength").await && !is_wrong("PasswordMinLength").await);
+        let store = option(&world.admin, "PasswordMinLength").await["applyToIdpInstanceId"].clone();
+        let health = format!("/api/management/v2/IdpInstance/{}", store.as_str().unwrap());
+        assert_eq!(world.admin.get(&health).await.is(200).json()["hasConfigurationError"], true);
+        assert_eq!(set(&world.admin, "PasswordMaxLength", "300").await["hasConfigurationError"], false);
+        assert_eq!(set(&world.admin, "PasswordMaxLength", "199").await["hasConfigurationError"], true);
+        let (least, most) = (option(&world.admin, "PasswordMinLength").await, option(&world.admin, "PasswordMaxLength").await);
+        let batch = [(&least, "20"), (&most, "30")].map(|(row, value)| {
+            let mut body = body_of(row);
+            body["value"] = json!(value);
+            body
+        });
+        let batch = world.admin.put(&format!("{OPTIONS}/batch"), json!(batch)).await.is(200).json();
+        assert_eq!(each(&batch, "value"), ["20", "30"]);
+        assert!(!is_wrong("PasswordMaxLength").await && !is_wrong("PasswordMinLength").await);
+        set(&world.admin, "PasswordMinLength", "40").await;
+        assert!(is_wrong("PasswordMaxLength").await);
+        world.admin.delete(&path_of(&option(&world.admin, "PasswordMinLength").await)).await.expect(204);
+        assert!(!is_wrong("PasswordMaxLength").await, "the default is 8");
+
+        set(&world.admin, "MailServerConfig", "{\"Host\":\"mail.example.com\"}").await;
+        assert!(is_wrong("EMailSenderAddress").await, "a server without a sender sends nothing");
+        set(&world.admin, "EMailSenderAddress", "a@example.com").await;
+        assert!(!is_wrong("EMailSenderAddress").await);
+        let of_tenant = async |name: &str| options(&world, &format!("applyToTenantId pr and name eq \"{name}\"")).await[0].clone();
+        for (name, value, is_wrong) in [("SessionLifetime", "100.00:00:00", true), ("SessionAbsoluteLifetime", "200.00:00:00", false)] {
+            let row = of_tenant(name).await;
+            let mut body = body_of(&row);
+            body["value"] = json!(value);
+            world.admin.put(&path_of(&row), body).await.expect(202);
+            assert_eq!(of_tenant("SessionAbsoluteLifetime").await["hasConfigurationError"], is_wrong, "{name}");
+        }
+    }
+
     /// Section 15: lifetimes have bounds: where a release narrows them, what was kept before is flagged at the next
     /// start, once, and what fits again is not.
     async fn values_are_judged_again_when_their_form_changes(world: World) {
@@ -265,7 +307,7 @@ on_both_engines! {
     /// MailServerConfig is encrypted at rest, redacted in the trail, readable at `/Option` alone; null
     /// in a PUT keeps it; it gives neither filter nor order.
     async fn secrets_are_kept(world: World) {
-        let value = r#"{"Host":"mail.example.com","Password":"Rosebud-7f3a"}"#;
+        let value = r#"{"Host":"mail.example.com","UserName":"mailer","Password":"Rosebud-7f3a"}"#;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let row = set(&near, "MailServerConfig", value).await;
         assert_eq!(row["value"], value);

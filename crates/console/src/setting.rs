@@ -65,7 +65,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
         vec![field]
     };
     match form {
-        Form::Json if is_secret => mail(name, words),
+        Form::MailServer if is_secret => mail(name, words),
         _ if is_secret => with("secret", Vec::new()),
         Form::Flag => with("switch", vec![("value", json!(flag(value) == Some(true)))]),
         Form::Number(min, max) => with(
@@ -90,7 +90,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             }
             None => with("text", vec![("value", json!(value)), ("is_wide", json!(false))]),
         },
-        Form::List | Form::Links => {
+        Form::List | Form::Links | Form::Recipients => {
             let lines: Vec<&str> = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
             with("tags", vec![("value", json!(lines.join("\n")))])
         }
@@ -101,8 +101,13 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
                 .collect();
             with("choice", vec![("choices", json!(choices)), ("is_wide", json!(false))])
         }
-        Form::Json => with("code", vec![("value", json!(value))]),
-        Form::Text | Form::Colour | Form::Address | Form::Link | Form::Template => {
+        Form::Text
+        | Form::Colour
+        | Form::Address
+        | Form::Page
+        | Form::Sender
+        | Form::LinkTemplate
+        | Form::MailServer => {
             with("text", vec![("value", json!(value)), ("is_wide", json!(value.len() > 60))])
         }
     }
@@ -130,7 +135,7 @@ pub fn sent(name: &str, entry: Option<&Entry>, form: &Parameters) -> Option<Stri
     if entry.is_some_and(|entry| entry.secret) {
         return match kind {
             _ if text.is_empty() => None,
-            Form::Json => Some(mail_server(name, text, form)),
+            Form::MailServer => Some(mail_server(name, text, form)),
             _ => Some(text.to_owned()),
         };
     }
@@ -142,7 +147,7 @@ pub fn sent(name: &str, entry: Option<&Entry>, form: &Parameters) -> Option<Stri
                 unit.zip(text.parse::<i64>().ok()).and_then(|((_, unit), number)| number.checked_mul(*unit));
             length.filter(|length| *length >= 0).map_or_else(|| text.to_owned(), clock)
         }
-        Form::List | Form::Links => {
+        Form::List | Form::Links | Form::Recipients => {
             let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             lines.join(",")
         }

@@ -3,15 +3,7 @@
 use std::time::Duration;
 
 use chancery_fetch::Networks;
-use chancery_record::Secret;
-use serde_json::{Map, Value};
-
-/// The bounds of a timeout, in milliseconds; one beyond them is clamped.
-const TIMEOUT: (u64, u64) = (1_000, 120_000);
-const DEFAULT_TIMEOUT: u64 = 30_000;
-/// The characters that a host name may have (RFC 1035, section 2.3.4).
-const HOST: usize = 253;
-const CREDENTIAL: usize = 1024;
+use chancery_record::{MailServerSettings, Secret};
 
 /// An SMTP server and how to talk to it.
 #[derive(Clone, Debug)]
@@ -29,59 +21,19 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Reads the option's JSON text: `MailType` (`SMTP`, or absent), `Host`, `Port` (absent: 465
-    /// with `EnableSSL`, else 25), `EnableSSL`, `UserName`, `Password`, `Timeout` (milliseconds,
-    /// 30 000 when absent, clamped to 1 000 to 120 000). Names are read in any case, other
-    /// members are ignored, null is the same as absent.
+    /// Reads the option's JSON text (see [`MailServerSettings`]).
     ///
     /// # Errors
     /// What is wrong, without any of the values.
     pub fn parse(json: &str) -> Result<Self, String> {
-        // serde's own message can contain a value
-        let value: Value = serde_json::from_str(json).map_err(|_| "the text is not JSON".to_owned())?;
-        let Value::Object(members) = value else { return Err("the JSON is not an object".to_owned()) };
-        if let Some(kind) = text(&members, "MailType")?
-            && !kind.eq_ignore_ascii_case("SMTP")
-        {
-            return Err("MailType is not SMTP".to_owned());
-        }
-        let host = text(&members, "Host")?.map(str::trim).filter(|host| !host.is_empty());
-        let host = host.ok_or("Host is missing")?;
-        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
-        if host.len() > HOST || !host.bytes().all(is_host) {
-            return Err("Host is no host name and no IP address".to_owned());
-        }
-        let tls_from_start = match member(&members, "EnableSSL") {
-            None => false,
-            Some(value) => value.as_bool().ok_or("EnableSSL is not true or false")?,
-        };
-        let port = match number(&members, "Port")? {
-            None if tls_from_start => 465,
-            None => 25,
-            Some(port) => {
-                u16::try_from(port).ok().filter(|port| *port > 0).ok_or("Port is not 1 to 65535")?
-            }
-        };
-        let timeout = match number(&members, "Timeout")? {
-            Some(0) => return Err("Timeout is 0 milliseconds".to_owned()),
-            timeout => timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(TIMEOUT.0, TIMEOUT.1),
-        };
-        let user = text(&members, "UserName")?.filter(|user| !user.is_empty());
-        let password = text(&members, "Password")?.unwrap_or_default();
-        if user.is_none() && !password.is_empty() {
-            return Err("Password is given without UserName".to_owned());
-        }
-        for (name, value) in [("UserName", user.unwrap_or_default()), ("Password", password)] {
-            if value.len() > CREDENTIAL || value.contains(char::is_control) {
-                return Err(format!("{name} is too long or holds a control character"));
-            }
-        }
+        let MailServerSettings { host, port, tls_from_start, credentials, timeout } =
+            MailServerSettings::read(json)?;
         Ok(Self {
-            host: host.to_owned(),
+            host,
             port,
             tls_from_start,
-            credentials: user.map(|user| (user.to_owned(), Secret::new(password))),
-            timeout: Duration::from_millis(timeout),
+            credentials,
+            timeout,
             extra_root: None,
             networks: Networks::default(),
         })
@@ -107,21 +59,6 @@ impl MailServer {
 /// Whether the option's text can be used.
 pub fn is_valid(json: &str) -> bool {
     MailServer::parse(json).is_ok()
-}
-
-fn member<'m>(members: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
-    let found = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value).filter(|value| !value.is_null())
-}
-
-fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<Option<&'m str>, String> {
-    let read = |value: &'m Value| value.as_str().ok_or_else(|| format!("{name} is not text"));
-    member(members, name).map(read).transpose()
-}
-
-fn number(members: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
-    let read = |value: &Value| value.as_u64().ok_or_else(|| format!("{name} is not a whole number"));
-    member(members, name).map(read).transpose()
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ mod fold;
 mod json;
 mod lists;
 mod mail_address;
+mod mail_server;
+mod nearest;
 mod secret;
 mod text;
 mod time;
@@ -31,6 +33,8 @@ pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};
 pub use mail_address::MailAddress;
+pub use mail_server::MailServerSettings;
+pub use nearest::nearest;
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,

@@ -1,9 +1,11 @@
 //! What options belong to: exactly one of an instance, a second factor and a tenant, and they move
 //! between them.
 
+use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{BASE, one, type_id};
 use crate::{
@@ -21,7 +23,7 @@ const MEMBERS: [&str; 3] = [IDP, MFA, TENANT];
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 
-const MAIL: &str = r#"{"Host":"mail.example.com","Password":"Rosebud-7f3a"}"#;
+const MAIL: &str = r#"{"Host":"mail.example.com","UserName":"mailer","Password":"Rosebud-7f3a"}"#;
 
 /// The ids of one of each kind that options belong to, in the order of the members: the user store, a
 /// second factor of type email, the tenant.
@@ -40,12 +42,39 @@ fn at(member: &str, target: &Value) -> Value {
     json!({ member: target })
 }
 
-/// Makes an option that no catalogue has.
+/// Makes an option that no catalogue has, as another release can have made it.
 async fn make(world: &World, member: &str, target: &Value) -> Value {
-    let made = world.make("Option", json!({ "name": "OurOwn", "value": "kept", member: target })).await;
+    make_unknown(world, ("OurOwn", "kept"), member, target).await
+}
+
+async fn make_unknown(
+    world: &World,
+    (name, value): (&'static str, &'static str),
+    member: &str,
+    target: &Value,
+) -> Value {
+    let target_id = target.as_str().unwrap().parse().unwrap();
+    let id = Uuid::new_v4();
+    let text = match member {
+        IDP => INSERT_IDP,
+        MFA => INSERT_MFA,
+        _ => INSERT_TENANT,
+    };
+    world.sql(vec![(text, vec![Bound::Id(id), name.into(), value.into(), Bound::Id(target_id)])]).await;
+    let made = world.admin.get(&format!("{BASE}/Option/{id}")).await.is(200).json();
     assert_of(&made, member, target);
     made
 }
+
+const INSERT_IDP: &str = "INSERT INTO option_value (id, name, value, data_type, editor_type, has_configuration_error, concurrency_token, \
+    apply_to_idp_instance_id, subscription_id, owner_type) SELECT ?1, ?2, ?3, 'String', 'Text', FALSE, 't', id, subscription_id, idp_type \
+    FROM idp_instance WHERE id = ?4";
+const INSERT_MFA: &str = "INSERT INTO option_value (id, name, value, data_type, editor_type, has_configuration_error, concurrency_token, \
+    apply_to_mfa_instance_id, subscription_id, owner_type) SELECT ?1, ?2, ?3, 'String', 'Text', FALSE, 't', id, subscription_id, idp_type \
+    FROM mfa_instance WHERE id = ?4";
+const INSERT_TENANT: &str = "INSERT INTO option_value (id, name, value, data_type, editor_type, has_configuration_error, concurrency_token, \
+    apply_to_tenant_id, subscription_id, owner_type) SELECT ?1, ?2, ?3, 'String', 'Text', FALSE, 't', id, subscription_id, 'Tenant' \
+    FROM tenant WHERE id = ?4";
 
 /// Changes an option as it is now.
 async fn change(world: &World, (method, media): (Method, &str), option: &Value, mut body: Value) -> Answer {
@@ -161,7 +190,7 @@ on_both_engines! {
         ];
         for body in &conflicting {
             let mut create = body.clone();
-            create["name"] = json!("OurOwn");
+            create["name"] = json!("ClaimIssuer");
             assert_refused(world.admin.post(&format!("{BASE}/Option"), create.clone()).await);
             let batch = world.admin.post(&format!("{BASE}/Option/batch"), json!([create])).await;
             assert!(wrong(batch).iter().all(|place| place.starts_with("/0/applyTo")));
@@ -230,8 +259,7 @@ on_both_engines! {
         let meaning = |option: &Value| {
             json!([option["dataType"], option["editorType"], option["hasConfigurationError"]])
         };
-        let free = json!({ "name": "CodeLength", "value": "many", IDP: store });
-        let made = world.make("Option", free).await;
+        let made = make_unknown(&world, ("CodeLength", "many"), IDP, &store).await;
         assert_eq!(meaning(&made), json!(["String", "Text", false]));
         let patch = (Method::PATCH, JSON);
         let taken = change(&world, patch.clone(), &made, at(MFA, &factor)).await.problem(409, "conflict");
@@ -241,9 +269,35 @@ on_both_engines! {
         let moved = change(&world, patch.clone(), &made, at(MFA, &factor)).await.is(202).json();
         assert_eq!(meaning(&moved), json!(["Integer", "Number", true]));
         assert_eq!(world.all("MfaInstance").await[0]["hasConfigurationError"], true);
-        let back = change(&world, patch, &made, at(IDP, &store)).await.is(202).json();
-        assert_eq!(meaning(&back), json!(["String", "Text", false]));
+        // what the catalogue has does not become what it has not
+        assert_eq!(wrong(change(&world, patch, &made, at(IDP, &store)).await), ["/name"]);
+        world.admin.delete(&one("Option", &made)).await.expect(204);
         assert_eq!(world.all("MfaInstance").await[0]["hasConfigurationError"], false);
+    }
+
+    /// A new option has a name of the catalogue: another is refused with the nearest one. One that is there stays, and goes.
+    async fn its_name_is_one_of_the_catalogue(world: World) {
+        let targets = targets(&world).await;
+        for (member, target, name, meant) in [
+            (IDP, &targets[0], "PasswordMinLenght", "PasswordMinLength"),
+            (MFA, &targets[1], "codelenght", "CodeLength"),
+            (TENANT, &targets[2], "SesionLifetime", "SessionLifetime"),
+        ] {
+            let body = json!({ "name": name, "value": "9", member: target });
+            let problem = world.admin.post(&format!("{BASE}/Option"), body.clone()).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/name"]);
+            let detail = problem["errors"][0]["detail"].as_str().unwrap();
+            assert!(detail.ends_with(&format!("did you mean {meant}?")), "{detail}");
+            let batch = world.admin.post(&format!("{BASE}/Option/batch"), json!([body])).await;
+            assert_eq!(wrong(batch), ["/0/name"]);
+            let there = make(&world, member, target).await;
+            assert_eq!(there["hasConfigurationError"], false);
+            let renamed = change(&world, (Method::PATCH, JSON), &there, json!({ "name": name })).await;
+            assert_eq!(wrong(renamed), ["/name"]);
+            let kept = change(&world, (Method::PUT, JSON), &there, json!({ "name": "OurOwn", "value": "new" })).await;
+            assert_eq!(kept.is(202).json()["value"], "new");
+            world.admin.delete(&one("Option", &there)).await.expect(204);
+        }
     }
 
     /// It moves with its value to where it is a secret, too, and to nowhere else.

@@ -45,7 +45,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
     (
         "Option",
-        r#"{"name": "Own %", "value": "as it was", "applyToTenantId": "{Tenant 1}"}"#,
+        r#"{"name": "BrandName", "value": "as it was", "applyToTenantId": "{Tenant %}"}"#,
         r#"{"value": "changed %"}"#,
     ),
     (

@@ -41,17 +41,21 @@ on_both_engines! {
         low.delete(&one("Option", &lifetime)).await.expect(204);
         let made = low.post(&path, body).await.is(201).json();
         assert_eq!((&made["dataType"], &made["editorType"]), (&json!("TimeSpan"), &json!("Duration")));
-        let own = low.post(&path, json!({ "name": "OurOwn", "applyToTenantId": tenant["id"] })).await.is(201).json();
-        assert_eq!((&own["value"], &own["dataType"]), (&json!(""), &json!("String")));
+        let own = json!({ "name": "OurOwn", "applyToTenantId": tenant["id"] });
+        assert_eq!(pointers(&low.post(&path, own).await.problem(400, "invalid-request")), ["/name"]);
         assert_eq!(pointers(&low.post(&path, json!({ "name": "x" })).await.problem(400, "invalid-request")), ["/applyToIdpInstanceId"]);
         // what is assigned to the tenant is seen, and not its to set
         let store = world.all("IdpInstance").await[0].clone();
-        let foreign = json!({ "name": "OurOwn", "applyToIdpInstanceId": store["id"] });
+        let foreign = json!({ "name": "ClaimIssuer", "applyToIdpInstanceId": store["id"] });
         assert_eq!(pointers(&low.post(&path, foreign).await.problem(400, "invalid-request")), ["/applyToIdpInstanceId"]);
         let length = low.get(&format!("{path}?filter=name%20eq%20%22PasswordMinLength%22")).await.is(200).json()[0].clone();
         let patch = json!({ "value": "1", "concurrencyToken": length["concurrencyToken"] });
         low.patch(&one("Option", &length), patch).await.problem(404, "not-found");
-        let batch = json!([{ "name": "A", "applyToTenantId": tenant["id"] }, { "name": "A", "applyToIdpInstanceId": store["id"] }]);
+        let terms = low.get(&format!("{path}?filter=name%20eq%20%22TermsVersion%22")).await.is(200).json()[0].clone();
+        low.delete(&one("Option", &terms)).await.expect(204);
+        let issuer = world.admin.get(&format!("{path}?filter=name%20eq%20%22ClaimIssuer%22")).await.is(200).json()[0].clone();
+        world.admin.delete(&one("Option", &issuer)).await.expect(204);
+        let batch = json!([{ "name": "TermsVersion", "applyToTenantId": tenant["id"] }, { "name": "ClaimIssuer", "applyToIdpInstanceId": store["id"] }]);
         let batch = world.admin.post(&format!("{path}/batch"), batch).await.is(200).json();
         world.admin.delete_with(&format!("{path}/batch"), json!(each(&batch, "id"))).await.expect(204);
     }

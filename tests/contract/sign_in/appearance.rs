@@ -146,6 +146,18 @@ on_both_engines! {
         assert!(shown(&world, &home).await.contains("name=\"password\""), "what is wrong keeps nobody out");
     }
 
+    /// A tenant whose options contradict each other lets nobody in until they are set right.
+    async fn options_that_contradict_each_other_close_a_tenant(world: World) {
+        let home = Home::new(&world).await;
+        for (lifetime, is_open) in [("7.00:00:00", false), ("30.00:00:00", true)] {
+            tenant_option(&world, &home, "SessionAbsoluteLifetime", lifetime).await;
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            let next = browser.submit(&page, &[("username", "ann"), ("password", PASSWORD)]).await;
+            assert_eq!(!next.html.contains("name=\"password\""), is_open, "{lifetime}: {}", next.html);
+        }
+    }
+
     /// What administrators say of an app stands in its views, escaped.
     async fn a_view_knows_what_is_said_of_the_app(world: World) {
         let home = Home::new(&world).await;

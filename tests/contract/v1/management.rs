@@ -189,6 +189,9 @@ on_both_engines! {
         let patched = world.admin.patch(&path, patch).await.is(202).json();
         assert_eq!((&patched["value"], &patched["applyToTwoFactorInstanceId"]), (&json!("7"), &factor["id"]));
         let own = json!({ "name": "OurOwn", "value": "x", "applyToTwoFactorInstanceId": factor["id"] });
+        world.admin.post(&format!("{BASE}/Option/createorupdate"), own).await.problem(400, "invalid-request");
+        world.admin.delete(&path).await.expect(204);
+        let own = json!({ "name": "Digits", "value": "8", "applyToTwoFactorInstanceId": factor["id"] });
         let own = world.admin.post(&format!("{BASE}/Option/createorupdate"), own).await.is(201).json();
         assert_eq!(own["applyToTwoFactorInstanceId"], factor["id"]);
         world.admin.delete(&one("Option", &own)).await.expect(204);

@@ -3,6 +3,7 @@
 mod look_up;
 mod rules;
 mod seed;
+mod together;
 
 use chancery_record::{
     DefaultValue, FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, SHOWN, Sealing, Token, Value,
@@ -92,6 +93,7 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
     .ruled::<OptionRow>()
     .validate_rows(rules::find_targets)
     .secret_when(rules::is_secret)
+    .after_write(together::judge_dependent)
     .bumps_epoch();
 
 /// The operations on options: reading needs a lower role than writing.

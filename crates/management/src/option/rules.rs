@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value};
+use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value, nearest};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
+    Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx, Violation,
+    open_secret,
 };
 use uuid::Uuid;
 
-use super::{OPTION, OptionRow};
+use super::{OPTION, OptionRow, together};
 use crate::subscription::resolve::wrong;
 
 impl OptionRow {
@@ -121,6 +122,13 @@ pub fn find_targets(
             ));
             continue;
         }
+        if let Some(owner) = owner
+            && entry.is_none()
+            && !row.was.is_some_and(|was| is_unknown(was, option.name.as_str()))
+        {
+            violations.push(wrong(index, OptionRow::NAME, no_option(owner, option.name.as_str())));
+            continue;
+        }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
         let open = |value: &OptionValue| {
@@ -136,7 +144,23 @@ pub fn find_targets(
         }
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
+    together::mark(tx, rows)?;
     Ok(violations)
+}
+
+/// Whether a stored row has this name already, and no catalogue knows it: another release can have made it.
+fn is_unknown(was: &StoredRow, name: &str) -> bool {
+    let owner = was.text(OptionRow::OWNER_TYPE).and_then(Owner::of_type);
+    was.text(OptionRow::NAME) == Some(name) && owner.is_none_or(|owner| owner.entry(name).is_none())
+}
+
+/// What is wrong with a name that no catalogue knows.
+fn no_option(owner: Owner, name: &str) -> String {
+    let kind = owner.type_name();
+    match nearest(name, owner.entries().map(|entry| entry.name)) {
+        Some(known) => format!("must be the name of an option of {kind}: did you mean {known}?"),
+        None => format!("must be the name of an option of {kind}"),
+    }
 }
 
 fn settled(

@@ -1,5 +1,6 @@
 //! The forms of option values: text on the wire and in the database, typed where the values are used.
 
+use chancery_record::{MailAddress, MailServerSettings};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
 /// The form that the text of an option must have.
@@ -17,16 +18,20 @@ pub enum Form {
     Choice(&'static [&'static str]),
     /// Any text.
     Text,
-    /// A JSON object.
-    Json,
+    /// The settings of a mail server, as a JSON object.
+    MailServer,
+    /// An e-mail address, perhaps with a name before it.
+    Sender,
+    /// E-mail addresses separated by commas.
+    Recipients,
+    /// An address of a page, with `{token}` for a token.
+    LinkTemplate,
     /// A colour, `#rgb` or `#rrggbb`.
     Colour,
     /// An https address, or a path at this server.
     Address,
-    /// An http or https address, or a path at this server.
-    Link,
-    /// An http or https address, with places that are filled.
-    Template,
+    /// An address of a page in the web, or a path at this server.
+    Page,
     /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
     Links,
 }
@@ -41,14 +46,15 @@ impl Form {
             Self::Flag => ("Boolean", "Checkbox"),
             Self::Number(..) => ("Integer", "Number"),
             Self::Span(..) => ("TimeSpan", "Duration"),
-            Self::List | Self::Links => ("CommaSeparatedString", "Tags"),
+            Self::List | Self::Links | Self::Recipients => ("CommaSeparatedString", "Tags"),
             Self::Choice(_)
             | Self::Text
-            | Self::Json
+            | Self::MailServer
+            | Self::Sender
+            | Self::LinkTemplate
             | Self::Colour
-            | Self::Address
-            | Self::Link
-            | Self::Template => ("String", "Text"),
+            | Self::Page
+            | Self::Address => ("String", "Text"),
         }
     }
 
@@ -60,11 +66,16 @@ impl Form {
             Self::Number(min, max) => number(text).is_some_and(|value| (min..=max).contains(&value)),
             Self::Span(min, max) => span(text).is_some_and(|value| (min..=max).contains(&value)),
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
-            Self::Json => serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok(),
+            Self::MailServer => MailServerSettings::read(text).is_ok(),
+            Self::Sender => MailAddress::read_named(text).is_some(),
+            Self::Recipients => {
+                let mut all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+                all.all(|one| MailAddress::read(one).is_some())
+            }
+            Self::LinkTemplate => is_link_template(text),
             Self::Colour => is_colour(text),
             Self::Address => is_address(text),
-            Self::Link => is_path(text) || is_of_web(text),
-            Self::Template => is_of_web(text),
+            Self::Page => is_path(text) || is_of_web(text),
             Self::Links => links(text).is_some(),
             Self::List | Self::Text => true,
         }
@@ -74,6 +85,19 @@ impl Form {
 fn is_colour(text: &str) -> bool {
     let digits = text.strip_prefix('#').unwrap_or_default();
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Schemes whose addresses lead to no page and to no app.
+const NO_PLACES: [&str; 4] = ["javascript", "data", "vbscript", "file"];
+
+/// Whether a text is an address, in the web or of an app, that is told the token.
+fn is_link_template(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+        && !NO_PLACES.contains(&scheme.to_ascii_lowercase().as_str());
+    let is_odd = |letter: char| letter.is_control() || letter.is_whitespace();
+    is_scheme && !rest.starts_with('/') && text.contains("{token}") && !text.contains(is_odd)
 }
 
 fn is_address(text: &str) -> bool {
@@ -189,6 +213,45 @@ mod tests {
     }
 
     #[test]
+    fn what_mail_needs() {
+        for (form, good, wrong) in [
+            (
+                Form::Sender,
+                &["a@example.com", "Bücherei <a@example.com>"][..],
+                &["nope", "Name a@example.com"][..],
+            ),
+            (
+                Form::Recipients,
+                &["a@example.com", "a@example.com, b@example.com,"],
+                &["a@example.com, b", "a b@c"],
+            ),
+            (
+                Form::MailServer,
+                &["{\"Host\":\"mail.example.com\"}"],
+                &["{}", "[]", "{\"Host\":\"a b\"}", "mail"],
+            ),
+            (
+                Form::LinkTemplate,
+                &[
+                    "https://id.example.com/?u={loginName}#{token}",
+                    "http://localhost:3000/{token}",
+                    "com.example.app://reset?t={token}",
+                ],
+                &[
+                    "https://id.example.com/",
+                    "javascript://x%0a({token})",
+                    "/new?t={token}",
+                    "https://a b/{token}",
+                    "{token}",
+                ],
+            ),
+        ] {
+            assert!(form.fits("") && good.iter().all(|text| form.fits(text)), "{form:?}");
+            assert!(!wrong.iter().any(|text| form.fits(text)), "{form:?}");
+        }
+    }
+
+    #[test]
     fn colours_addresses_and_links() {
         for good in ["#fff", "#22406B"] {
             assert!(Form::Colour.fits(good), "{good}");
@@ -196,6 +259,8 @@ mod tests {
         for bad in ["fff", "#ffff", "#ggg", "red", "#fff;"] {
             assert!(!Form::Colour.fits(bad), "{bad}");
         }
+        assert!(Form::Page.fits("http://example.com/terms") && Form::Page.fits("/terms"));
+        assert!(!Form::Page.fits("javascript:alert(1)") && !Form::Page.fits("terms"));
         for good in ["https://example.com/logo.svg", "/assets/global/logo.png"] {
             assert!(Form::Address.fits(good), "{good}");
         }

@@ -6,7 +6,9 @@
 mod catalogue;
 mod form;
 mod options;
+mod together;
 
 pub use catalogue::{CATALOGUE, Entry, Owner};
 pub use form::{Form, flag, links, span};
 pub use options::Options;
+pub use together::Beside;

@@ -18,6 +18,30 @@ impl Options {
         Self { owner, values }
     }
 
+    /// The same, where what is wrong counts as the strictest value, and not as the default.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        for entry in self.owner.entries().filter(|entry| !entry.secret) {
+            if let Some(value) = self.values.get_mut(entry.name)
+                && !entry.form.fits(value)
+            {
+                *value = entry.strictest();
+            }
+        }
+        self
+    }
+
+    /// An option that contradicts another, if one does.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let own = |name: &str| self.values.get(name).map_or("", String::as_str);
+        let wrong = self.owner.entries().find(|entry| {
+            entry
+                .beside()
+                .is_some_and(|beside| beside.contradicts(entry, own(entry.name), own(beside.other())))
+        });
+        wrong.map(|entry| entry.name)
+    }
+
     /// The text in effect.
     pub fn text(&self, name: &str) -> &str {
         let entry = self.entry(name);
@@ -88,5 +112,17 @@ mod tests {
         assert_eq!(options.list("PasskeyAllowedOrigins"), ["https://a.example", "https://b.example"]);
         assert!(!options.flag("LoginThrottlingEnabled") && options.flag("TemporaryLockEnabled"));
         assert_eq!(options.text("ClaimIssuer"), "UserStore");
+        assert_eq!(options.contradiction(), None);
+        assert_eq!(options.strict().number("PasswordMaxLength"), 1);
+    }
+
+    #[test]
+    fn a_contradiction_is_named() {
+        let with = |name: &str, value: &str| {
+            Options::new(Owner::Tenant, HashMap::from([(name.to_owned(), value.to_owned())])).contradiction()
+        };
+        assert_eq!(with("SessionAbsoluteLifetime", "P7D"), Some("SessionAbsoluteLifetime"));
+        assert_eq!(with("SessionLifetime", "P100D"), Some("SessionAbsoluteLifetime"));
+        assert_eq!(with("SessionLifetime", "P90D"), None);
     }
 }

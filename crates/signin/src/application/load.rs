@@ -1,10 +1,16 @@
 //! Reads all that a sign-in needs to know of a client app, in one exchange.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
 use chancery_record::Value;
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::{
+    PLATFORM,
+    settings::{Options, Owner},
+};
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
@@ -37,7 +43,7 @@ const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.au
     WHERE a.id = ?1 AND i.is_active AND y.is_active AND i.store_name_key IS NOT NULL \
     AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
     AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
-const OPTIONS: &str = "SELECT t.id, o.name, o.value FROM client_app a \
+const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     JOIN option_value o ON o.apply_to_tenant_id = t.id WHERE a.id = ?1";
 const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
@@ -86,7 +92,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         FACTOR_OPTIONS,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
-    let (mut epoch, mut found, mut values) = (0, None, Values::new());
+    let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
     tx.query_all(&statements, &mut |index, row| {
         match (index, &mut found) {
             (0, _) => epoch = row.int(0)?,
@@ -120,6 +126,9 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
             }
             (9, Some(found)) => drop(found.metadata.insert(row.text(0)?.to_owned(), row.text(1)?.into())),
             (_, Some(_)) => {
+                if index == 10 && row.bool(3)? {
+                    wrong.insert((row.id(0)?, row.text(1)?.to_owned()));
+                }
                 let own = values.entry(row.id(0)?).or_default();
                 own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
             }
@@ -128,6 +137,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     })?;
     if let Some(found) = &mut found {
         set_options(found, &values);
+        close_contradictory(found, &wrong);
         found.epoch = epoch;
     }
     Ok(found)
@@ -151,6 +161,26 @@ fn set_options(application: &mut Application, values: &Values) {
         }
         for factor in &mut tenant.factors {
             set(&mut factor.options, OfferedFactor::owner_of(factor.kind), factor.id);
+        }
+    }
+}
+
+/// Lets nobody in at a tenant whose options contradict each other. The platform itself stays open, so that somebody can set them
+/// right; there a wrong option counts as its strictest value.
+fn close_contradictory(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
+    let is_platform = application.resources.iter().any(|key| PLATFORM.contains(&key.as_str()));
+    for tenant in &mut application.tenants {
+        if is_platform {
+            tenant.options = Options::clone(&tenant.options).strict().into();
+            continue;
+        }
+        let contradiction = tenant.options.contradiction();
+        if let Some(name) =
+            contradiction.filter(|name| wrong.contains(&(tenant.facts.id, (*name).to_owned())))
+        {
+            tracing::warn!(tenant = %tenant.facts.id, option = name, "options contradict each other: nobody can sign in at the tenant");
+            tenant.facts.instances.clear();
+            tenant.stores.clear();
         }
     }
 }

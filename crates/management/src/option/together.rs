@@ -1,0 +1,80 @@
+//! Options beside the others of their owner: what one must be depends on another, wherever that is written.
+
+use std::collections::HashMap;
+
+use chancery_record::{FieldOf, Value};
+use chancery_resource::settings::{Entry, Owner};
+use chancery_resource::{
+    AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, load_by, select_where, update_unversioned,
+};
+use uuid::Uuid;
+
+use super::{OPTION, OptionRow};
+
+type Target = FieldOf<OptionRow, Option<Uuid>>;
+
+/// The fields that say whose an option is.
+const TARGETS: [Target; 3] =
+    [OptionRow::APPLY_TO_IDP_INSTANCE_ID, OptionRow::APPLY_TO_MFA_INSTANCE_ID, OptionRow::APPLY_TO_TENANT_ID];
+
+/// Whose an option is.
+fn target(values: &[Value]) -> Option<(Target, Uuid)> {
+    TARGETS.into_iter().find_map(|field| Some((field, field.field().id(values)?)))
+}
+
+/// What an option says, where it is in the catalogue.
+fn entry(values: &[Value]) -> Option<&'static Entry> {
+    OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type)?.entry(OptionRow::NAME.text(values)?)
+}
+
+/// What the option of this name is set to that is stored; empty where there is none.
+fn stored(tx: &mut Tx<'_>, (field, id): (Target, Uuid), name: &str) -> Result<String, Problem> {
+    let text = format!("SELECT COALESCE(value, '') FROM option_value WHERE {field} = ?1 AND name = ?2");
+    let found = tx.one(&text, &[Value::Id(id), name.into()], |row| Ok(row.text(0)?.to_owned()))?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Marks the rows, to be written together, that contradict others of their owners, as those are to be.
+pub fn mark(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<(), Problem> {
+    let proposed: HashMap<(Uuid, String), String> = rows
+        .iter()
+        .filter_map(|row| {
+            let name = row.text(OptionRow::NAME)?.to_owned();
+            Some(((target(row.values)?.1, name), row.text(OptionRow::VALUE).unwrap_or_default().to_owned()))
+        })
+        .collect();
+    for row in rows {
+        let (Some(entry), Some(of)) = (entry(row.values), target(row.values)) else { continue };
+        let Some(beside) = entry.beside() else { continue };
+        let other = match proposed.get(&(of.1, beside.other().to_owned())) {
+            Some(other) => other.clone(),
+            None => stored(tx, of, beside.other())?,
+        };
+        if beside.contradicts(entry, row.text(OptionRow::VALUE).unwrap_or_default(), &other) {
+            row.set(OptionRow::HAS_CONFIGURATION_ERROR, true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Judges the options again that depend on one that was written or deleted.
+pub fn judge_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    let (Some(written), Some((field, id))) = (entry(values), target(values)) else { return Ok(()) };
+    for entry in written.dependent() {
+        let Some(beside) = entry.beside() else { continue };
+        let sql = select_where(context, &OPTION, field, id.into());
+        let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(entry.name);
+        let was = match load_by(context, tx, &OPTION, None, &sql) {
+            Ok(was) => was,
+            Err(problem) if problem.kind == ProblemKind::NotFound => continue,
+            Err(problem) => return Err(problem),
+        };
+        let (own, other) =
+            (was.text(OptionRow::VALUE).unwrap_or_default(), stored(tx, (field, id), beside.other())?);
+        let is_wrong = entry.is_wrong(own) || beside.contradicts(entry, own, &other);
+        let mut changed = was.values.clone();
+        OptionRow::HAS_CONFIGURATION_ERROR.set(&mut changed, is_wrong)?;
+        update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::As("Modified", "updated"))?;
+    }
+    Ok(())
+}

@@ -28,6 +28,7 @@ pub use derivation::Iterations;
 pub use facts::{Facts, facts_of};
 pub use mutual_tls::{Names, matches_subject, names_of};
 pub use name::normalised_name;
+pub use pem::is_pem;
 pub use private_key::PrivateKey;
 pub use public_key::{KeyKind, PublicKey};
 pub use read::{CertificateBundle, Format, read, read_within};

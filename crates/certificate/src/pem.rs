@@ -24,16 +24,30 @@ const RULE: &str = "-----";
 /// The most blocks that are read: the certificates, and others such as the key and its parameters.
 const MAX_BLOCKS: usize = 2 * MAX_CERTIFICATES;
 
-/// Reads the blocks. Text around them is skipped, as other tools write some there.
+/// The mark that some editors put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The lines with their numbers, without white space around them. A line ends with CR, LF or both. One that is no UTF-8 is
+/// a mark that no block holds.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &str)> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let numbered = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let all =
+        numbered.flat_map(|(number, line)| line.split(|byte| *byte == b'\r').map(move |line| (number, line)));
+    all.map(|(number, line)| (number, str::from_utf8(line).unwrap_or("?").trim()))
+}
+
+/// Reads the blocks. Text around them is skipped, as other tools write some there; but no block is overlooked.
 pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
-    let text = str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        Refusal::BrokenPem(before.split(|byte| *byte == b'\n').count())
-    })?;
     let mut blocks = Vec::new();
-    let mut lines = (1..).zip(text.lines().map(str::trim));
+    let mut lines = lines(bytes);
     while let Some((begin, line)) = lines.next() {
-        let Some(label) = line.strip_prefix(BEGIN) else { continue };
+        let Some(label) = line.strip_prefix(BEGIN) else {
+            if line.contains(BEGIN) || line.starts_with(END) {
+                return Err(Refusal::BrokenPem(begin));
+            }
+            continue;
+        };
         let label = label.strip_suffix(RULE).ok_or(Refusal::BrokenPem(begin))?;
         if blocks.len() == MAX_BLOCKS {
             return Err(Refusal::TooManyCertificates);
@@ -79,6 +93,10 @@ mod tests {
         let text = "Bag Attributes\r\n-----BEGIN A B-----\r\nAQ\r\nID\r\n-----END A B-----\n\n-----BEGIN C-----\n-----END C-----";
         assert_eq!(read(text), Ok(vec![("A B".into(), vec![1, 2, 3]), ("C".into(), vec![])]));
         assert_eq!(read("nothing"), Ok(vec![]));
+        let old = "\u{feff}-----BEGIN A-----\rAQID\r-----END A-----\r";
+        assert_eq!(read(old), Ok(vec![("A".into(), vec![1, 2, 3])]));
+        let latin = b"friendlyName: J\xf6rg\n-----BEGIN A-----\nAQID\n-----END A-----";
+        assert_eq!(blocks(latin).unwrap().len(), 1);
     }
 
     #[test]
@@ -90,10 +108,13 @@ mod tests {
             ("-----BEGIN A-----\nAQID\n-----BEGIN A-----\nAQID\n-----END A-----", 3),
             ("-----BEGIN A-----\nAQID\nA!==\n-----END A-----", 3),
             ("-----BEGIN A-----\nAQI\n-----END A-----", 1),
+            ("\nwords -----BEGIN A-----\nAQID\n-----END A-----", 2),
+            ("\n\n-----END A-----", 3),
         ] {
             assert_eq!(read(text), Err(Refusal::BrokenPem(line)), "{text}");
         }
-        assert!(matches!(blocks(b"x\n\xff"), Err(Refusal::BrokenPem(2))));
+        let broken = b"-----BEGIN A-----\nAQ\xff\n-----END A-----";
+        assert!(matches!(blocks(broken), Err(Refusal::BrokenPem(2))));
     }
 
     #[test]

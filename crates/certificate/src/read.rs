@@ -56,8 +56,8 @@ impl Contents {
 /// Reads an upload.
 ///
 /// `private_key` is for a certificate whose key is in a file of its own, in PEM or DER. With a private key,
-/// the certificate is the one of this key. Without, it is the only one; of several, the first of a PEM file,
-/// or the one of a PKCS#12 file that issued no other.
+/// the certificate is the one of this key. Without, it is the only one; of several, the one that issued no other, in
+/// whatever order they are.
 pub fn read(
     format: Format,
     data: &[u8],
@@ -89,7 +89,7 @@ pub fn read_within(
         (None, Some(apart)) => Some(PrivateKey::read_working(apart, password, work)?),
         (None, None) => None,
     };
-    pick(&contents.certificates, key, format)
+    pick(&contents.certificates, key)
 }
 
 fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
@@ -97,32 +97,37 @@ fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
     for block in pem::blocks(data)? {
         if is_key(block.label) {
             contents.add_key(block.content)?;
-        } else if block.label == "CERTIFICATE" {
+        } else if ["CERTIFICATE", "X509 CERTIFICATE"].contains(&block.label) {
             parse(&block.content).map_err(|_| Refusal::BrokenPem(block.line))?;
             contents.certificates.push(block.content.to_vec());
+        } else if ["TRUSTED CERTIFICATE", "PKCS7", "CMS"].contains(&block.label) {
+            // it holds certificates in another form: one of them could be meant
+            return Err(Refusal::BrokenPem(block.line));
         }
     }
     Ok(contents)
 }
 
 /// Finds the certificate of the upload, and orders its chain.
-fn pick(
-    certificates: &[Vec<u8>],
-    key: Option<PrivateKey>,
-    format: Format,
-) -> Result<CertificateBundle, Refusal> {
+fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<CertificateBundle, Refusal> {
     if certificates.len() > MAX_CERTIFICATES {
         return Err(Refusal::TooManyCertificates);
     }
-    let parsed: Result<Vec<_>, _> = certificates.iter().map(|der| parse(der).map(|one| (der, one))).collect();
+    // one that is there twice counts once
+    let once = certificates
+        .iter()
+        .enumerate()
+        .filter(|(at, der)| !certificates.iter().take(*at).any(|other| other == *der));
+    let parsed: Result<Vec<_>, _> = once.map(|(_, der)| parse(der).map(|one| (der, one))).collect();
     let parsed = parsed?;
-    let first = parsed.first().ok_or(Refusal::NoCertificate)?;
+    if parsed.is_empty() {
+        return Err(Refusal::NoCertificate);
+    }
     let (der, own) = match &key {
         Some(key) => parsed
             .iter()
             .find(|(_, one)| PublicKey::from_spki(one.public_key().raw).as_ref() == Some(key.public()))
             .ok_or(Refusal::KeyDoesNotFit)?,
-        None if format != Format::Pkcs12 => first,
         None => {
             let issued = |der: &[u8], name: &[u8]| {
                 parsed.iter().any(|(other, one)| other.as_slice() != der && one.issuer().as_raw() == name)

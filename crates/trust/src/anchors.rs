@@ -37,7 +37,8 @@ impl Anchors {
         let refused = |error: &dyn std::fmt::Display| {
             Refusal::new(Kind::Certificate, format!("the root is no certificate: {error}"))
         };
-        let root = if root.trim_ascii_start().starts_with(b"-----BEGIN") {
+        let root = root.strip_prefix("\u{feff}".as_bytes()).unwrap_or(root);
+        let root = if root.windows(11).any(|part| part == b"-----BEGIN ") {
             CertificateDer::from_pem_slice(root).map_err(|error| refused(&error))?
         } else {
             CertificateDer::from(root)

@@ -118,6 +118,25 @@ on_both_engines! {
         assert!(document["components"]["schemas"][name]["properties"]["certificateHasPrivateKey"].is_object(), "{name}");
     }
 
+    /// A file is read whole, as editors and other tools leave it, and a certificate that is not meant is not taken.
+    async fn a_bundle_is_read_whole(world: World) {
+        let (made, other) = (make(), make());
+        let mark = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        let words = format!("Bag Attributes\n    friendlyName: idp\nsubject=CN = signing\n{}", made.pem);
+        for text in [mark(&made.pem), words, mark(&format!("{}{}", made.pem, made.pem))] {
+            for body in [
+                json!({ "name": "n", "certType": "OidcTokenSigning", "certificate": BASE64_STANDARD.encode(&text), "certificateStorageFormat": "Pem" }),
+                json!({ "name": "n", "certType": "OidcTokenSigning", "certificateInput": { "format": "Pem", "data": text } }),
+            ] {
+                assert_eq!(world.make("CertStore", body).await["certificate"], BASE64_STANDARD.encode(&made.der));
+            }
+        }
+        let both = mark(&format!("{}{}", made.pem, other.pem));
+        let body = json!({ "name": "n", "certType": "OidcTokenSigning", "certificateInput": { "format": "Pem", "data": both } });
+        let problem = world.admin.post(&format!("{BASE}/CertStore"), body).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/certificateInput"]);
+    }
+
     async fn uploads_that_are_wrong_are_refused(world: World) {
         let (made, other) = (make(), make());
         for (input, at) in [

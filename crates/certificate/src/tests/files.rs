@@ -1,5 +1,7 @@
 //! Files by other tools are read.
 
+use proptest::prelude::{Strategy as _, any};
+
 use super::{der, file, read_p12, read_pem};
 use chancery_record::Secret;
 
@@ -77,13 +79,66 @@ fn pem_has_certificates_and_keys_in_every_form_and_order() {
 }
 
 #[test]
-fn the_first_of_pem_is_meant_when_there_is_no_key() {
-    let read =
-        read_pem(&["p384.certificate.pem", "p256.certificate.pem", "root-and-middle.pem"], None).unwrap();
-    assert_eq!(read.certificate, der("p384.certificate.pem"));
-    assert_eq!(read.chain.len(), 2, "what is not of the chain is left out");
-    let root = read_pem(&["root-and-middle.pem"], None).unwrap();
-    assert_eq!((root.facts.subject.as_str(), root.chain.len()), ("CN=Root,O=Example,C=DE", 0));
+fn what_issued_no_other_is_meant_when_there_is_no_key() {
+    for names in
+        [["p384.certificate.pem", "root-and-middle.pem"], ["root-and-middle.pem", "p384.certificate.pem"]]
+    {
+        let read = read_pem(&names, None).unwrap();
+        assert_eq!((read.certificate, read.chain.len()), (der("p384.certificate.pem"), 2));
+    }
+    let middle = read_pem(&["root-and-middle.pem"], None).unwrap();
+    assert_eq!((middle.facts.subject.as_str(), middle.chain.len()), ("CN=Middle,O=Example,C=DE", 1));
+    let two = read_pem(&["p384.certificate.pem", "p256.certificate.pem", "root-and-middle.pem"], None);
+    assert_eq!(two.err(), Some(Refusal::AmbiguousCertificate));
+}
+
+/// Three that issued each other, the last one first; and one that has nothing to do with them.
+fn issued() -> ([String; 3], String) {
+    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+    let params = |name: &str| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    let key = || KeyPair::generate().unwrap();
+    let root = Issuer::new(params("Root"), key());
+    let root_certificate = params("Root").self_signed(root.key()).unwrap();
+    let middle = Issuer::new(params("Middle"), key());
+    let middle_certificate = params("Middle").signed_by(middle.key(), &root).unwrap();
+    let leaf = params("Leaf").signed_by(&key(), &middle).unwrap();
+    let other = params("Other").self_signed(&key()).unwrap();
+    ([leaf.pem(), middle_certificate.pem(), root_certificate.pem()], other.pem())
+}
+
+proptest::proptest! {
+    /// The certificate is found in whatever order, with whatever text around, as whatever editor saved it.
+    #[test]
+    fn a_bundle_is_read_however_it_was_put_together(
+        order in proptest::sample::subsequence(vec![0_usize, 1, 2], 1..=3).prop_shuffle(),
+        words in proptest::collection::vec("([A-Za-z =,.:ö-]{0,20}\n){0,3}", 4),
+        (has_mark, ends, adds_other, repeats) in (any::<bool>(), proptest::sample::select(vec!["\n", "\r\n", "\r"]), any::<bool>(), any::<bool>()),
+    ) {
+        static ISSUED: std::sync::LazyLock<([String; 3], String)> = std::sync::LazyLock::new(issued);
+        let (chain, other) = &*ISSUED;
+        let mut blocks: Vec<&str> = order.iter().map(|at| chain[*at].as_str()).collect();
+        if repeats { blocks.push(blocks[0]); }
+        if adds_other { blocks.insert(0, other); }
+        let mut text: String = blocks.iter().zip(words.iter().cycle()).map(|(block, words)| format!("{words}{block}")).collect();
+        text = text.replace("\r\n", "\n").replace('\n', ends);
+        if has_mark { text.insert(0, '\u{feff}'); }
+        let read = read(Format::Pem, text.as_bytes(), None, None);
+        // without the one between them, the two others have nothing to do with each other
+        let is_broken = order.contains(&0) && order.contains(&2) && !order.contains(&1);
+        if adds_other || is_broken {
+            proptest::prop_assert_eq!(read.err(), Some(Refusal::AmbiguousCertificate));
+        } else {
+            let read = read.unwrap();
+            let name = ["Leaf", "Middle", "Root"][*order.iter().min().unwrap()];
+            proptest::prop_assert!(read.facts.subject.contains(name), "{} is not {name}", read.facts.subject);
+            proptest::prop_assert_eq!(read.chain.len(), order.len() - 1);
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
 };
-use chancery_certificate::{CertificateBundle, Format, Iterations, PrivateKey, read_within};
+use chancery_certificate::{CertificateBundle, Format, Iterations, PrivateKey, is_pem, read_within};
 use chancery_record::{Field, FieldOf, Form, Others, Record as _, Secret, Value, read_draft, read_json};
 use chancery_resource::{Call, Problem, ProblemKind, ProposedRow, Purpose, StoredRow, Tx, Violation, Work};
 
@@ -263,13 +263,15 @@ fn uploaded(
     }
 }
 
-/// The format of a file as its first bytes show it: PEM is text, a certificate begins with a sequence in
+/// The format of a file: PEM has a block, perhaps with text before it; a certificate begins with a sequence in
 /// its sequence (RFC 5280), PKCS #12 with a number.
 fn format_of(file: &[u8]) -> CertificateStorageFormat {
+    if is_pem(file) {
+        return CertificateStorageFormat::Pem;
+    }
     let length = file.get(1).copied().unwrap_or_default();
     let inside = if length < 0x80 { 2 } else { 2 + usize::from(length & 0x7f) };
     match (file.first(), file.get(inside)) {
-        (Some(b'-'), _) => CertificateStorageFormat::Pem,
         (Some(0x30), Some(0x30)) => CertificateStorageFormat::Der,
         _ => CertificateStorageFormat::Pkcs12,
     }
@@ -284,7 +286,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
     let input =
         CertificateInput::from_values(draft.to_new(CertificateInput::FIELDS)).map_err(|_| broken())?;
     let file = |text: &str, name: &str| {
-        if text.trim_start().starts_with("-----BEGIN") {
+        if is_pem(text.as_bytes()) {
             return Ok(text.as_bytes().to_vec());
         }
         let text: String = text.split_whitespace().collect();

@@ -154,7 +154,7 @@ fn file(visit: &Visit<'_>) -> Value {
 
 /// How a pasted file is written: PEM is text; a certificate begins with a sequence in its sequence, PKCS #12 with a number.
 fn format_of(data: &str) -> &'static str {
-    if data.starts_with("-----BEGIN") || data.contains("\n-----BEGIN") {
+    if data.contains("-----BEGIN ") {
         return "Pem";
     }
     let text: String = data.split_whitespace().collect();
@@ -222,6 +222,7 @@ mod tests {
     #[test]
     fn a_file_shows_how_it_is_written() {
         assert_eq!(format_of("-----BEGIN CERTIFICATE-----"), "Pem");
+        assert_eq!(format_of("\u{feff}-----BEGIN CERTIFICATE-----"), "Pem");
         assert_eq!(format_of("Bag Attributes\n-----BEGIN CERTIFICATE-----"), "Pem");
         assert_eq!(format_of(&BASE64_STANDARD.encode([0x30, 0x82, 1, 0, 0x30])), "Der");
         assert_eq!(format_of(&BASE64_STANDARD.encode([0x30, 0x82, 1, 0, 0x02])), "Pkcs12");

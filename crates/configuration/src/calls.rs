@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Change, Kind, Memory, Plan, What, index::Index, plan::replacement, resolve::secret_of, state::read_rows,
+    Change, Kind, Memory, Plan, Row, What, index::Index, plan::replacement, resolve::secret_of,
+    state::read_rows,
 };
 
 /// A call of the interface.
@@ -46,6 +47,25 @@ pub fn trials(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String
     let bodiless =
         |change: &Change| Change { body: change.body.clone().filter(|_| !change.waits), ..change.clone() };
     batches(kind, &changes.iter().map(bodiless).collect::<Vec<_>>(), secrets)
+}
+
+/// The changes that a trial of a batch showed to change nothing: the server makes what it has of what the document says. `answer`
+/// is what the interface answered, `rows` are those before.
+pub fn idle(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Vec<usize> {
+    let after = answer.as_array().into_iter().flatten().filter_map(Value::as_object);
+    let is_same = |change: &Change, after: &Map<String, Value>| {
+        let before = rows.iter().find(|row| row.key.eq_ignore_ascii_case(&change.key));
+        let mut members = after.iter().filter(|(name, _)| *name != "concurrencyToken");
+        before.is_some_and(|before| members.all(|(name, value)| before.members.get(name) == Some(value)))
+    };
+    let tried = call.of.iter().zip(after).filter(|(at, after)| {
+        changes.get(**at).is_some_and(|change| {
+            // a secret that is another is not seen
+            let is_seen = !change.differences.iter().any(|difference| difference.is_secret);
+            change.what == What::Change && change.links.is_empty() && is_seen && is_same(change, after)
+        })
+    });
+    tried.map(|(at, _)| *at).collect()
 }
 
 /// The links of the changes of a kind.

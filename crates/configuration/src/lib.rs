@@ -16,7 +16,7 @@ mod plan;
 mod resolve;
 mod state;
 
-pub use calls::{Call, adopt, batches, deletions, links, trials};
+pub use calls::{Call, adopt, batches, deletions, idle, links, trials};
 pub use change::{Change, Difference, Link, Plan, What};
 pub use document::{Document, Problem, read_documents};
 pub use export::export;

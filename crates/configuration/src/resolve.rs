@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chancery_record::{Column, Field, Kind as Form, Sealing, parse_id};
+use chancery_record::{Column, Field, Kind as Form, Sealing, kept_of, parse_id};
 use chancery_resource::settings::CATALOGUE;
 use serde_json::{Map, Value};
 
@@ -29,6 +29,11 @@ pub fn is_secret(field: &Field, members: &Map<String, Value>) -> bool {
     field.access.sealing == Sealing::Secret && name.is_some_and(names_secret)
 }
 
+/// Whether an answer shows what was written.
+fn is_kept(field: &Field) -> bool {
+    field.access.shown && field.access.column != Column::Unstored
+}
+
 /// The members of a document, with ids in the place of names, and what is wrong with them.
 pub fn resolve(
     kind: &Kind,
@@ -46,7 +51,7 @@ pub fn resolve(
             };
             let keys = items.iter().map(|item| {
                 let name = item.as_str().ok_or("must be an array of names")?;
-                key_of(names, set.relation.target.name, name)
+                key_of(names, set.relation.target.name, name.trim())
             });
             match keys.collect::<Result<Vec<_>, String>>() {
                 Ok(keys) => drop(resolved.insert(member.clone(), Value::from(keys))),
@@ -67,7 +72,8 @@ pub fn resolve(
             continue;
         }
         match (kind.reference(field), value) {
-            (Some(reference), Value::String(name)) => match key_of(names, reference.target.name, name) {
+            (Some(reference), Value::String(name)) => match key_of(names, reference.target.name, name.trim())
+            {
                 Ok(key) => drop(resolved.insert(member.clone(), Value::String(key))),
                 Err(detail) => wrong(detail),
             },
@@ -75,6 +81,12 @@ pub fn resolve(
                 match located(names, location) {
                     Ok(location) => drop(resolved.insert(member.clone(), Value::String(location))),
                     Err(detail) => wrong(detail),
+                }
+            }
+            // as the server will have it, so that what it has is compared with the like
+            _ if is_kept(field) && secret_of(value).is_none() => {
+                if let Some(value) = kept_of(field, value) {
+                    resolved.insert(member.clone(), value);
                 }
             }
             _ => drop(resolved.insert(member.clone(), value.clone())),

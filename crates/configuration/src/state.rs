@@ -1,6 +1,6 @@
 //! The rows that a server has, as its interface shows them.
 
-use chancery_record::{Field, Kind as Shown, fold, parse_timestamp};
+use chancery_record::{Field, Kind as Shown, TextRule, fold, parse_timestamp};
 use serde_json::{Map, Value};
 
 use crate::Kind;
@@ -75,7 +75,14 @@ pub fn is_same_value(field: &Field, one: &Value, other: &Value) -> bool {
         Shown::Time => {
             one == other || parse_timestamp(one).is_some_and(|one| parse_timestamp(other) == Some(one))
         }
+        // the order of its members is no part of an object
+        Shown::Text(TextRule { takes_object: true, .. }) => one == other || is_same_object(one, other),
         _ if field.access.folded => fold(one) == fold(other),
         _ => one == other,
     }
+}
+
+fn is_same_object(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
+    read(one).is_some_and(|one| read(other) == Some(one))
 }

@@ -207,6 +207,17 @@ fn read_member(field: &Field, form: Form, value: &Json) -> Result<Provided, Stri
     read_value(field.kind, value).map(Provided::Value)
 }
 
+/// What a row has of a member after a body said this of it, as an answer shows it; `None` where the body leaves it as it is.
+/// What no row can hold stays as it is.
+pub fn kept_of(field: &Field, said: &serde_json::Value) -> Option<serde_json::Value> {
+    match read_member(field, Form::Put, &Json::from_serde(said.clone())) {
+        Ok(Provided::Nothing) => None,
+        Ok(Provided::Empty) => Some(serde_json::Value::Null),
+        Ok(Provided::Value(value)) => Some(json_of(&field.kind, value.cell())),
+        Ok(Provided::Unfit(..)) | Err(_) => Some(said.clone()),
+    }
+}
+
 /// Whether an empty text stands for the lack of a value.
 fn is_no_text(kind: Kind, value: &Json) -> bool {
     match (kind, value) {

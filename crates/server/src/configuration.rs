@@ -11,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 
-use chancery_configuration::{Kind, Known, Plan, Problem, State, export, kinds, plan, secret_names};
+use chancery_configuration::{Kind, Known, Plan, Problem, State, export, idle, kinds, plan, secret_names};
 use chancery_management::SERVICE;
 use chancery_resource::random;
 use chancery_web::now;
@@ -148,9 +148,10 @@ async fn write(place: &Place) -> Result<Outcome, String> {
 async fn compare(planning: &Planning) -> Result<Outcome, String> {
     let (kinds, server) = (configured(), ManagedServer::open(&planning.place.server)?);
     let state = server.read(&kinds).await?;
-    let planned = Planned::of(planning, &state, &server)?;
+    let mut planned = Planned::of(planning, &state, &server)?;
+    let tried = planned.try_out(&state, &server).await;
     show::plan(&planned.plan, &kinds);
-    planned.try_out(&kinds, &server).await?;
+    tried?;
     Ok(if planned.plan.is_empty() { Outcome::Done } else { Outcome::Differs })
 }
 
@@ -176,15 +177,17 @@ impl Planned {
         Ok(Self { folder, plan })
     }
 
-    /// Tries what can be tried, without changing anything.
-    async fn try_out(&self, kinds: &[Kind], server: &ManagedServer) -> Result<(), String> {
-        for (kind, changes) in kinds.iter().zip(&self.plan.changes) {
+    /// Tries what can be tried, without changing anything, and drops the changes that turn out to change nothing.
+    async fn try_out(&mut self, state: &State<'_>, server: &ManagedServer) -> Result<(), String> {
+        for (index, (kind, changes)) in state.kinds.iter().zip(&mut self.plan.changes).enumerate() {
+            let mut dropped = Vec::new();
             for call in chancery_configuration::trials(kind, changes, &self.folder.secrets) {
-                server
-                    .send(&call, true)
-                    .await
-                    .map_err(|refusal| refusal.told(kind, changes, &call, &self.folder))?;
+                let answer = server.send(&call, true).await;
+                let answer = answer.map_err(|refusal| refusal.told(kind, changes, &call, &self.folder))?;
+                dropped.extend(idle(&call, changes, state.rows(index), &answer));
             }
+            let mut number = 0..;
+            changes.retain(|_| number.next().is_none_or(|number| !dropped.contains(&number)));
         }
         Ok(())
     }

@@ -275,10 +275,10 @@ mod tests {
             assert!(!Form::Address.fits(bad), "{bad}");
         }
         for good in ["https://example.com/terms", "HTTP://intranet/terms", "/terms"] {
-            assert!(Form::Link.fits(good), "{good}");
+            assert!(Form::Page.fits(good), "{good}");
         }
         for good in ["https://example.com/reset?u={loginName}#{token}", "http://localhost:3000/{token}"] {
-            assert!(Form::Template.fits(good), "{good}");
+            assert!(Form::LinkTemplate.fits(good), "{good}");
         }
         for bad in [
             "javascript:alert(1)",
@@ -288,7 +288,7 @@ mod tests {
             "https://",
             "terms",
         ] {
-            assert!(!Form::Link.fits(bad) && !Form::Template.fits(bad), "{bad}");
+            assert!(!Form::Page.fits(bad) && !Form::LinkTemplate.fits(bad), "{bad}");
         }
         let text = "Privacy notice https://example.com/p, Imprint /imprint,";
         assert_eq!(

@@ -14,8 +14,9 @@ pub async fn apply(applying: &Applying) -> Result<Outcome, String> {
     let (kinds, server) = (configured(), ManagedServer::open(&applying.planning.place.server)?);
     let state = server.read(&kinds).await?;
     let mut planned = Planned::of(&applying.planning, &state, &server)?;
+    let tried = planned.try_out(&state, &server).await;
     show::plan(&planned.plan, &kinds);
-    planned.try_out(&kinds, &server).await?;
+    tried?;
     if planned.plan.is_empty() {
         return Ok(Outcome::Done);
     }

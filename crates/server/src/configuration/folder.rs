@@ -8,6 +8,7 @@ use std::{
 };
 
 use chancery_configuration::{Document, Kind, Memory, Problem, read_documents};
+use chancery_record::read_json_within;
 use serde_json::Value;
 
 use crate::login::plain;
@@ -16,6 +17,8 @@ use crate::login::plain;
 const APPLIED: &str = ".applied.json";
 /// The most bytes of one file.
 const MOST: u64 = 64 * 1024 * 1024;
+/// The most values of one file.
+const MOST_VALUES: usize = 4_000_000;
 
 /// A folder with documents.
 #[derive(Default)]
@@ -47,7 +50,7 @@ impl Folder {
         names.sort_unstable();
         let mut folder = Self { path: path.to_owned(), ..Self::default() };
         for name in names {
-            let json: Value = read_json(&path.join(&name))?;
+            let json: Value = read_json(&path.join(&name), true)?;
             let first = folder.documents.len();
             folder.files.push((first, name));
             match read_documents(json, first) {
@@ -60,7 +63,7 @@ impl Folder {
         }
         let applied = path.join(APPLIED);
         if applied.exists() {
-            folder.memories = read_json(&applied)?;
+            folder.memories = read_json(&applied, false)?;
         }
         Ok(folder)
     }
@@ -134,19 +137,25 @@ impl Folder {
     }
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
+/// Reads a file of JSON, one that people write strictly: of a member that is there twice one would be silent.
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Result<T, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", plain(&path.display().to_string()));
     let about = fs::metadata(path).map_err(|error| told(&error))?;
     if !about.is_file() {
         // opening a pipe would wait for whoever writes
         return Err(told(&"is no regular file"));
     }
-    let mut text = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut text));
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
     if read.map_err(|error| told(&error))? as u64 > MOST {
         return Err(told(&"is larger than 64 MiB"));
     }
-    serde_json::from_slice(&text).map_err(|error| told(&error))
+    // some editors put a mark before UTF-8
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    if is_typed {
+        read_json_within(text, MOST_VALUES).map_err(|error| told(&error.0))?;
+    }
+    serde_json::from_slice(text).map_err(|error| told(&error))
 }
 
 /// Writes a file whole or not at all.

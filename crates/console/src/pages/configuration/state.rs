@@ -6,7 +6,7 @@ use chancery_configuration::{
     Document, Kind, Known, Memory, Plan, State, kinds, plan, read_documents, secret_of,
 };
 use chancery_management::SERVICE;
-use chancery_record::FieldError;
+use chancery_record::{FieldError, read_json};
 use chancery_resource::{Action, Op, Problem};
 use chancery_web::Input;
 use serde_json::{Deserializer, Value};
@@ -93,11 +93,20 @@ type Read = Result<Vec<Document>, Vec<chancery_configuration::Problem>>;
 fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     let mut count = 0;
-    for json in Deserializer::from_str(text).into_iter::<Value>() {
+    // some editors put a mark before UTF-8
+    let text = text.trim_start_matches('\u{feff}');
+    let mut all = Deserializer::from_str(text).into_iter::<Value>();
+    let mut begin = 0;
+    while let Some(json) = all.next() {
         let json = json.map_err(|error| {
             let said = visit.words.page("configuration_no_json").replace("{line}", &error.line().to_string());
             Problem::invalid(said.replace("{column}", &error.column().to_string()))
         })?;
+        // of a member that is there twice one would be silent
+        let end = all.byte_offset();
+        read_json(text.get(begin..end).unwrap_or_default().as_bytes())
+            .map_err(|wrong| Problem::invalid(wrong.0))?;
+        begin = end;
         let length = json.as_array().map_or(1, Vec::len);
         match read_documents(json, count) {
             Ok(read) => documents.extend(read),

@@ -1,5 +1,8 @@
 //! Texts, times and ids as bodies, paths and filters hold them.
 
+use chancery::services;
+use chancery_record::Kind;
+use chancery_resource::Action;
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
@@ -302,6 +305,38 @@ on_both_engines! {
             let problem = world.admin.patch(&one, other).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), [format!("/{member}")]);
         }
+    }
+
+    /// Each word of each enumeration is found in any case, wherever there is a list; and what is none is refused.
+    async fn every_enumeration_is_filtered_by_its_words(world: World) {
+        world.user("ada").await;
+        let mut asked = Vec::new();
+        for service in services().into_iter().filter(|service| !service.is_deprecated) {
+            for op in service.all().filter(|op| matches!(op.action, Action::List) && op.successor.is_none()) {
+                let path = format!("{}{}", service.base, op.path).replace("{userstore}", "default");
+                let fields = op.shape.fields.iter().filter(|field| field.access.shown);
+                for field in fields.filter(|_| !path.contains('{')) {
+                    let Kind::Choice(words) = field.kind else { continue };
+                    let found = async |word: &str| {
+                        let filter = encode(&format!("{} eq \"{word}\"", field.wire()));
+                        world.admin.get(&format!("{path}?count=200&filter={filter}")).await
+                    };
+                    for word in words {
+                        let (small, capital) = (found(&word.to_lowercase()).await, found(&word.to_uppercase()).await);
+                        let all = found(word).await.is(200).json();
+                        assert_eq!((small.is(200).json(), capital.is(200).json()), (all.clone(), all), "{path} {word}");
+                    }
+                    found("nonsense").await.problem(400, "invalid-request");
+                    asked.push(format!("{} {}", op.shape.name, field.wire()));
+                }
+            }
+        }
+        for known in ["AuditTrail action", "AuditTrail category", "Option dataType", "Option editorType", "IdpInstance idpFactoryType"] {
+            assert!(asked.iter().any(|own| own == known), "{known} is not among {asked:?}");
+        }
+        let trail = world.path("/CustomAuditTrail");
+        let added = world.admin.get(&format!("{trail}?filter={}", encode("action eq \"ADDED\""))).await.is(200).json();
+        assert!(!added.as_array().unwrap().is_empty());
     }
 
     /// Section 15: durations of lifetimes have bounds; a value beyond them is a configuration error.

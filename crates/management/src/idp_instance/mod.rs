@@ -72,7 +72,7 @@ record! {
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// What serves it.
-        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type").like("UserStore"),
+        idp_factory_type: Option<FactoryType> = SHOWN.stored_as("idp_type"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
         /// Its picture, which version 1 knows.
@@ -253,7 +253,7 @@ fn can_stand_in_a_path(name: &str) -> bool {
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
-    (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<Name>>),
+    (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<FactoryType>>),
     wanted: ProviderType,
 ) -> Result<Vec<Violation>, Problem> {
     if rows.iter().all(|row| row.was.is_some()) {

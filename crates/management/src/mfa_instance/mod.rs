@@ -13,7 +13,7 @@ use chancery_resource::{
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, settle_types},
-    idp_type::{IdpTypeId, ProviderType},
+    idp_type::{FactoryType, IdpTypeId, ProviderType},
     link::check_subscriptions,
     option::{self, OPTION},
     subscription::SubscriptionId,
@@ -42,7 +42,7 @@ record! {
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// What serves it.
-        idp_type: Option<Name> = HIDDEN,
+        idp_type: Option<FactoryType> = HIDDEN,
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the second factor.

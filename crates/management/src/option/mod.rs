@@ -7,7 +7,7 @@ mod together;
 
 use chancery_record::{
     DefaultValue, FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, SHOWN, Sealing, Token, Value,
-    id_types, record,
+    choice_types, id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -30,6 +30,35 @@ id_types! {
     OptionId
 }
 
+choice_types! {
+    /// What the value of an option stands for.
+    DataType {
+        /// Text.
+        String,
+        /// A truth value.
+        Boolean,
+        /// A whole number.
+        Integer,
+        /// A length of time.
+        TimeSpan,
+        /// Texts with commas between them.
+        CommaSeparatedString,
+    }
+    /// What edits the value of an option.
+    EditorType {
+        /// A line of text.
+        Text,
+        /// A box to be ticked.
+        Checkbox,
+        /// A number.
+        Number,
+        /// A length of time.
+        Duration,
+        /// A list of texts.
+        Tags,
+    }
+}
+
 record! {
     /// What an identity provider instance, an MFA instance or a tenant is set to, by name.
     pub struct OptionRow {
@@ -40,9 +69,9 @@ record! {
         /// Its value: text, in the form that dataType names. Empty takes the default.
         value: OptionValue = OPEN.or(DefaultValue::Text("")).sealed(Sealing::Secret),
         /// What the value stands for: a hint for editors.
-        data_type: Name = SHOWN.or(DefaultValue::Text("String")).like("String"),
+        data_type: DataType = SHOWN.or(DefaultValue::Text("String")),
         /// What edits it: a hint for editors.
-        editor_type: Name = SHOWN.or(DefaultValue::Text("Text")).like("Text"),
+        editor_type: EditorType = SHOWN.or(DefaultValue::Text("Text")),
         /// Whether it is mandatory and empty, or its value cannot be read.
         has_configuration_error: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// The identity provider instance that it applies to.

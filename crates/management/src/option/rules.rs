@@ -10,7 +10,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{OPTION, OptionRow, together};
+use super::{DataType, EditorType, OPTION, OptionRow, together};
 use crate::subscription::resolve::wrong;
 
 impl OptionRow {
@@ -182,8 +182,8 @@ fn settled(
         let value = plain.unwrap_or_default();
         option.has_configuration_error = entry.is_some_and(|entry| entry.is_wrong(&value));
     }
-    option.data_type = name(data_type)?;
-    option.editor_type = name(editor_type)?;
+    option.data_type = DataType::from_value(data_type.into())?;
+    option.editor_type = EditorType::from_value(editor_type.into())?;
     option.subscription_id = Some(subscription);
     option.owner_type = Some(owner_type);
     Ok(option)

@@ -7,7 +7,7 @@ use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, update};
 use uuid::Uuid;
 
-use super::{OPTION, OptionRow};
+use super::{DataType, EditorType, OPTION, OptionRow};
 
 /// Creates a new owner's options, with their defaults.
 ///
@@ -58,8 +58,8 @@ fn make(
     let has_error = entry.mandatory && entry.default.is_empty();
     OptionRow::NAME.set(&mut values, Name::from_value(entry.name.into())?)?;
     OptionRow::VALUE.set(&mut values, OptionValue::from_value(entry.default.into())?)?;
-    OptionRow::DATA_TYPE.set(&mut values, Name::from_value(data_type.into())?)?;
-    OptionRow::EDITOR_TYPE.set(&mut values, Name::from_value(editor_type.into())?)?;
+    OptionRow::DATA_TYPE.set(&mut values, DataType::from_value(data_type.into())?)?;
+    OptionRow::EDITOR_TYPE.set(&mut values, EditorType::from_value(editor_type.into())?)?;
     OptionRow::HAS_CONFIGURATION_ERROR.set(&mut values, has_error)?;
     applies_to.set(&mut values, Some(target))?;
     OptionRow::SUBSCRIPTION_ID.set(&mut values, Some(subscription))?;

@@ -2,7 +2,7 @@
 
 use chancery_record::{
     Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,
-    record,
+    choice_types, record,
 };
 use uuid::Uuid;
 
@@ -20,6 +20,23 @@ impl FieldType for Digest {
     }
 }
 
+choice_types! {
+    /// What kind of entry one is.
+    EntryCategory {
+        /// A row was made, changed or deleted.
+        DatabaseRecordChange,
+    }
+    /// What happened to a row.
+    EntryAction {
+        /// It was made.
+        Added,
+        /// It was changed.
+        Modified,
+        /// It was deleted.
+        Deleted,
+    }
+}
+
 record! {
     /// An entry of the audit trail: one change, signed.
     pub struct AuditTrail {
@@ -34,9 +51,9 @@ record! {
         /// The key of what was changed; a composite one is joined by `|`.
         primary_key: Name = SHOWN.like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The kind of entry.
-        category: Name = SHOWN.like("DatabaseRecordChange"),
+        category: EntryCategory = SHOWN,
         /// Added, Modified or Deleted.
-        action: Name = SHOWN.like("Modified"),
+        action: EntryAction = SHOWN,
         /// The store that it was made in.
         data_source: Name = SHOWN.like("default"),
         /// The person whose contents these are: deleted with the person; null when they are nobody's.

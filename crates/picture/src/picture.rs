@@ -21,8 +21,8 @@ pub struct Picture {
     pub sha256: [u8; 32],
 }
 
-/// Checks an image and encodes it anew in its own format: turned upright by its metadata, then without any
-/// metadata, colour profiles included, and without bytes that follow the image. The same upload always gives
+/// Checks an image and encodes it anew in its own format: in sRGB by its colour profile, turned upright by its metadata,
+/// then without any metadata, the profile included, and without bytes that follow the image. The same upload always gives
 /// the same bytes.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! PNG, JPEG and WebP: one image is decoded, turned upright and encoded anew.
+//! PNG, JPEG and WebP: one image is decoded, brought to sRGB, turned upright and encoded anew.
 
 use std::io::Cursor;
 
@@ -12,7 +12,10 @@ use image::{
     metadata::Orientation,
 };
 
-use crate::{Format, MAX_PIXELS, MAX_SIDE, Refusal, bounded_writer::BoundedWriter, picture::check_size};
+use crate::{
+    Format, MAX_PIXELS, MAX_SIDE, Refusal, bounded_writer::BoundedWriter, colour::to_srgb,
+    picture::check_size,
+};
 
 /// How many bytes the decoded pixels may have: four for each of [`MAX_PIXELS`].
 const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
@@ -73,7 +76,11 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
     decoder.set_limits(limits()).map_err(refused)?;
     // metadata is dropped in any case, so malformed metadata is no reason to refuse
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let profile = decoder.icc_profile().ok().flatten();
     let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
+    if let Some(profile) = profile {
+        image = to_srgb(image, &profile);
+    }
     image.apply_orientation(orientation);
     Ok(image)
 }

@@ -19,6 +19,7 @@ use crate::{
     answer::{AnswerBody, Interrupted, respond},
     app::App,
     body::off_workers,
+    request::weight,
 };
 
 /// Shorter complete bodies are not compressed, in bytes.
@@ -81,15 +82,9 @@ impl Coding {
 
 /// A coding of the header and its weight in thousandths.
 fn weighed(part: &str) -> (String, u32) {
-    let mut words = part.split(';').map(str::trim);
-    let name = words.next().unwrap_or_default().to_ascii_lowercase();
-    let weight = words.find_map(|word| word.strip_prefix("q=").or_else(|| word.strip_prefix("Q=")));
-    let thousandths = weight.map_or(1000, |weight| {
-        let (whole, part) = weight.split_once('.').unwrap_or((weight, ""));
-        let part: u32 = format!("{part:0<3}").get(..3).and_then(|part| part.parse().ok()).unwrap_or(0);
-        whole.parse::<u32>().map_or(0, |whole| (whole.min(1) * 1000 + part).min(1000))
-    });
-    (name, thousandths)
+    let mut words = part.split(';');
+    let name = words.next().unwrap_or_default().trim().to_ascii_lowercase();
+    (name, weight(words))
 }
 
 /// Whether the answers of an operation may be compressed.

@@ -32,7 +32,7 @@ use crate::{
     body::{RequestBody, SMALL_BODY, read_post},
     compress::CompressedText,
     refused::Refused,
-    request::{read_form, text},
+    request::{read_form, text, weight},
     system::SystemRoute,
 };
 
@@ -185,13 +185,13 @@ const MOST_LANGUAGES: usize = 20;
 pub fn languages(parts: &Parts) -> Vec<String> {
     let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
     let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
-        let (tag, weight) = range.split_once(';').unwrap_or((range, "q=1"));
-        let weight: f32 = weight.trim().strip_prefix("q=")?.trim().parse().ok()?;
-        (weight > 0.0).then(|| (tag.trim().to_owned(), weight))
+        let mut parts = range.split(';');
+        let tag = parts.next().unwrap_or_default().trim().to_owned();
+        Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)
     });
-    let mut weighed: Vec<(String, f32)> = weighed.collect();
+    let mut weighed: Vec<(String, u32)> = weighed.collect();
     // tags of one weight stay in their order
-    weighed.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     weighed.into_iter().map(|(tag, _)| tag).collect()
 }
 

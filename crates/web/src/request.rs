@@ -80,6 +80,21 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
+/// The weight of one of a header's ranges by its parameters, in thousandths (RFC 9110, section 12.4.2); 0 where it is none.
+pub fn weight<'a>(parameters: impl IntoIterator<Item = &'a str>) -> u32 {
+    let weight = parameters.into_iter().find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
+    });
+    let Some(weight) = weight else { return 1000 };
+    let (whole, part) = weight.split_once('.').unwrap_or((weight, ""));
+    if !whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit()) {
+        return 0;
+    }
+    let part: u32 = format!("{part:0<3}").get(..3).and_then(|part| part.parse().ok()).unwrap_or(0);
+    whole.parse::<u32>().map_or(0, |whole| (whole.min(1) * 1000 + part).min(1000))
+}
+
 /// Checks that the caller accepts the operation's media type.
 pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
     match op.reply {
@@ -90,23 +105,25 @@ pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
 }
 
 fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
-    let mut named = headers.get_all(header::ACCEPT).iter().peekable();
-    if named.peek().is_none() {
-        return Ok(());
-    }
-    let takes = |range: &str| {
-        let mut parts = range.split(';').map(str::trim);
-        let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let refused = parts
-            .any(|part| matches!(part.replace(' ', "").as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-        let known = ["", "*/*", "application/problem+json"];
-        let whole = |kind: &&str| {
-            *kind == essence || essence.strip_suffix("/*").is_some_and(|group| kind.starts_with(group))
+    let named = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges: Vec<(String, u32)> = named
+        .flat_map(|value| value.split(','))
+        .map(|range| {
+            let mut parts = range.split(';');
+            let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+            (essence, weight(parts))
+        })
+        .filter(|(essence, _)| !essence.is_empty())
+        .collect();
+    // the range that says most of a type decides on it
+    let takes = |kind: &str| {
+        let group = kind.split_once('/').map_or("", |(group, _)| group);
+        let by = |wanted: &str| {
+            ranges.iter().filter(|(range, _)| range == wanted).map(|(_, weight)| *weight).max()
         };
-        (known.contains(&essence.as_str()) || types.iter().any(whole)) && !refused
+        by(kind).or_else(|| by(&format!("{group}/*"))).or_else(|| by("*/*")).is_some_and(|weight| weight > 0)
     };
-    let accepted = named.filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(takes));
-    if accepted {
+    if ranges.is_empty() || types.iter().chain(&["application/problem+json"]).any(|kind| takes(kind)) {
         return Ok(());
     }
     let detail = format!("This operation answers with {}.", types.join(", "));
@@ -138,6 +155,11 @@ pub fn is_merge_patch(op: &Op, media: Option<MediaType>) -> Result<bool, Problem
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, HeaderValue, header};
+    use proptest::{
+        collection,
+        prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_assume, proptest},
+        sample::select,
+    };
 
     use super::{MediaType, accepts, media_type, read_form};
 
@@ -161,6 +183,69 @@ mod tests {
         assert!(good("application/json"));
         assert!(!good("text/html"));
         assert!(!good("application/json;q=0"));
+        assert!(good("") && good("application/json; Q = 0.001") && good("application/json;v=1"));
+        assert!(!good("application/json;q=0.") && !good("text/*") && !good("application/*; q=0"));
+        assert!(!good("application/json;q=0, application/problem+json;q=0, */*"), "what says most decides");
+    }
+
+    fn blanks() -> impl Strategy<Value = &'static str> {
+        select(vec!["", " ", "\t", "  "])
+    }
+
+    /// A name as some write it: in either case.
+    fn cased(name: &'static str) -> impl Strategy<Value = String> {
+        select(vec![name.to_owned(), name.to_uppercase(), name.to_lowercase()])
+    }
+
+    proptest! {
+        /// Case, blanks and parameters beside the charset say nothing of a body's type; another charset than UTF-8 does.
+        #[test]
+        fn a_body_has_a_type_however_it_is_written(
+            (name, kind) in select(vec![
+                ("application/json", Some(MediaType::Json)), ("application/merge-patch+json", Some(MediaType::MergePatch)),
+                ("application/json-patch+json", Some(MediaType::JsonPatch)), ("text/json", None), ("application/jsonx", None),
+            ]).prop_flat_map(|(name, kind)| (cased(name), Just(kind))),
+            charset in select(vec![None, Some(("utf-8", true)), Some(("\"UTF-8\"", true)), Some(("latin1", false)), Some(("utf-16", false))]),
+            (word, before, around, after) in (cased("Charset"), blanks(), blanks(), blanks()),
+            others in collection::vec("[a-z]{1,4}=[a-z0-9]{1,4}", 0..3),
+        ) {
+            prop_assume!(!others.iter().any(|other| other.starts_with("charset=")));
+            let mut parameters = others;
+            if let Some((value, _)) = charset { parameters.push(format!("{word}={value}")); }
+            let parameters: String = parameters.iter().map(|one| format!("{around};{after}{one}")).collect();
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::try_from(format!("{before}{name}{parameters}")).unwrap())]);
+            let wanted = kind.filter(|_| charset.is_none_or(|(_, is_utf8)| is_utf8));
+            prop_assert_eq!(media_type(&headers), wanted);
+        }
+
+        /// A type is accepted by the weight of the range that says most of it, in whatever order and form ranges are.
+        #[test]
+        fn ranges_accept_by_their_weights(
+            ranges in collection::vec((select(vec!["application/json", "application/*", "*/*", "text/html"]).prop_flat_map(cased), 0_u32..=1000, 0..=3_usize, blanks()), 1..5),
+        ) {
+            let told: Vec<String> = ranges.iter().map(|(range, weight, digits, blank)| {
+                let digits = if weight % 10 > 0 { 3 } else if weight % 100 > 0 { 2.max(*digits) } else if weight % 1000 > 0 { 1.max(*digits) } else { *digits };
+                let text = format!("{:.digits$}", f64::from(*weight) / 1000.0);
+                format!("{blank}{range}{blank};{blank}q={text}{blank}")
+            }).collect();
+            for (told, (_, weight, ..)) in told.iter().zip(&ranges) {
+                prop_assert_eq!(super::weight(told.split(';').skip(1)), *weight);
+            }
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::try_from(told.join(",")).unwrap())]);
+            let by = |wanted: &str| ranges.iter().filter(|(range, ..)| range.eq_ignore_ascii_case(wanted)).map(|(_, weight, ..)| *weight).max();
+            let any = by("application/*").or(by("*/*"));
+            let (json, problem) = (by("application/json").or(any), any);
+            let is_accepted = [json, problem].into_iter().flatten().any(|weight| weight > 0);
+            prop_assert_eq!(accepts(&headers, &["application/json"]).is_ok(), is_accepted);
+        }
+
+        /// What is no weight refuses, and breaks nothing.
+        #[test]
+        fn any_parameter_has_a_weight(text in "\\PC{0,12}") {
+            prop_assert!(super::weight([text.as_str()]) <= 1000);
+            let weighed = format!("q={text}");
+            prop_assert!(super::weight([weighed.as_str()]) <= 1000);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which settings are accepted, and how they print.
 
 use clap::Parser as _;
+use proptest::prelude::{prop_assert_eq, proptest};
 
 use super::Config;
 use crate::arguments::{Arguments, Options};
@@ -128,4 +129,28 @@ fn what_is_stronger_wins() {
     let weak: Options = toml::from_str("log = 'warn'\nlisten = '127.0.0.1:1'").unwrap();
     let both = strong.or(weak).unwrap();
     assert_eq!((both.log.as_deref(), both.listen.as_deref()), (Some("debug"), Some("127.0.0.1:1")));
+}
+
+proptest! {
+    /// What a variable of the environment holds is meant without the blanks and line ends behind it; a flag is as it is.
+    #[test]
+    fn values_of_the_environment_lose_what_files_end_in(
+        text in "[!-~]([ -~ä]{0,20}[!-~])?",
+        ends in "[ \\t\\r\\n]{0,4}",
+    ) {
+        for (flag, value) in [
+            ("--public-url", (|options: &Options| options.public_url.clone()) as fn(&Options) -> Option<String>),
+            ("--root-client-secret", |options| options.root_client_secret.clone()),
+            ("--log", |options| options.log.clone()),
+            ("--tls-key", |options| options.tls_key.as_ref().map(|path| path.to_str().unwrap().to_owned())),
+        ] {
+            let held = format!("{text}{ends}");
+            let arguments = Arguments::try_parse_from(["chancery", &format!("{flag}={held}")]).unwrap();
+            let own = format!("CHANCERY_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
+            let (_, options) = arguments.meant(|name| (name == own).then(|| held.clone())).unwrap();
+            prop_assert_eq!(value(&options), Some(text.clone()), "{} of the environment", own);
+            let (_, options) = arguments.meant(|_| None).unwrap();
+            prop_assert_eq!(value(&options), Some(held), "{}", flag);
+        }
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! `docs/decisions/0007-who-may-act-on-whom.md` explains the rule.
 
+mod apps;
+mod people;
 mod walk;
 
 use std::collections::BTreeSet;

@@ -7,9 +7,9 @@ use chancery_auth::{
     load_store_context, opens, store_names,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{Op, Permit, Problem, ProblemKind};
+use chancery_resource::{CONSOLE, Op, Permit, Problem, ProblemKind};
 use chancery_signin::{
-    CONSOLE, ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
+    ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
     find_console_session, is_at_least, note_console_use,
 };
 use chancery_store::{Class, Mode, Tx};

@@ -127,6 +127,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 .validate_rows(check)
 .after_write(|context, tx, values| note(context, tx, ClientAppKeySet::CLIENT_APP_ID.get(values)?))
 .postcondition(administrator::keep_one)
+.removable()
 .bumps_epoch();
 
 /// The most key sets of a client app: the token endpoint reads all that can be used.

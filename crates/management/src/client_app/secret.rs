@@ -61,6 +61,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
 .validate_rows(make)
 .after_write(|context, tx, values| note(context, tx, ClientAppSecret::CLIENT_APP_ID.get(values)?))
 .postcondition(administrator::keep_one)
+.removable()
 .bumps_epoch();
 
 /// The most secrets of a client app: the token endpoint reads all of them.

@@ -59,8 +59,12 @@ pub type FindRoles = fn(&Context, &mut Tx<'_>, &[Uuid]) -> Result<Vec<CarriedRol
 pub struct Protection {
     /// Finds the roles.
     pub find: FindRoles,
+    /// How a row comes by them, for who is refused: "carries the role X, ..".
+    pub through: &'static str,
     /// The fields that are not protected.
     pub open: &'static [&'static Field],
+    /// The Boolean fields that may be set to false all the same: what is switched off is no way in.
+    pub may_be_switched_off: &'static [&'static Field],
     /// Whether links of the row to others are protected, as the members of a group are.
     pub links: bool,
 }

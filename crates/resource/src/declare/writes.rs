@@ -42,6 +42,8 @@ pub struct Writes {
     pub protection: Option<&'static Protection>,
     /// Whether anyone with access may write what belongs to a person who carries roles.
     pub is_open: bool,
+    /// Whether anyone with access may delete what belongs to a row that carries roles.
+    pub is_removable: bool,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
@@ -64,6 +66,7 @@ impl Writes {
             postcondition: None,
             protection: None,
             is_open: false,
+            is_removable: false,
             bumps_epoch: false,
             sign_in_events: &[],
             named_events: &[],
@@ -84,6 +87,13 @@ impl Shape {
     #[must_use]
     pub const fn open(mut self) -> Self {
         self.writes.is_open = true;
+        self
+    }
+
+    /// The same, where anyone with access may delete what belongs to a row that carries roles: nobody gets in by it.
+    #[must_use]
+    pub const fn removable(mut self) -> Self {
+        self.writes.is_removable = true;
         self
     }
 

@@ -5,7 +5,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Shape,
+    CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Reach, Shape,
     declare::protection::Authority, read::emit::StoredRow,
 };
 
@@ -32,13 +32,19 @@ impl Shape {
         shape.writes.protection.or(person)
     }
 
-    /// The protection of its rows, its own or that of the person whom a row belongs to, and the id by which roles are found.
+    /// The protection of its rows, its own or that of the person or client app which a row belongs to, and the id by which
+    /// roles are found.
     fn protected(&self, values: &[Value], owner: Option<&OwnerRow>) -> Option<(&'static Protection, Uuid)> {
         if self.writes.is_open {
             return None;
         }
         if let Some(protection) = self.writes.protection {
             return Some((protection, id_of(self, values)?));
+        }
+        if let Reach::Of(field, of) = self.reach
+            && let Some(protection) = of.base().writes.protection
+        {
+            return Some((protection, field.id(values)?));
         }
         match (self.personal, &self.owner, owner) {
             (Personal::Of(person, field), ..) => Some((person.writes.protection?, field.id(values)?)),
@@ -100,6 +106,20 @@ pub fn check_deletion(
     shape: &Shape,
     was: &StoredRow,
 ) -> Result<(), Problem> {
+    if shape.writes.is_removable {
+        return Ok(());
+    }
+    check_one(context, tx, shape.protected(&was.values, was.owner.as_ref()))
+}
+
+/// Refuses what is done to a row that belongs to one with a role that counts, and that is written beside this.
+///
+/// # Errors
+/// 403 with the role and the id.
+pub fn check_part(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
+    if shape.writes.protection.is_some() {
+        return Ok(());
+    }
     check_one(context, tx, shape.protected(&was.values, was.owner.as_ref()))
 }
 
@@ -108,12 +128,15 @@ pub fn check_deletion(
 fn changes_protected(shape: &Shape, was: &StoredRow, values: &[Value], event: &str) -> bool {
     let Some(protection) = shape.writes.protection else { return true };
     let token = shape.plan().token;
-    let is_open = |index: usize, field: &Field| {
-        Some(index) == token || protection.open.iter().any(|open| open.is(field))
+    let is_open = |index: usize, field: &Field, now: &Value| {
+        let is_among = |fields: &[&'static Field]| fields.iter().any(|one| one.is(field));
+        Some(index) == token
+            || is_among(protection.open)
+            || (*now == Value::Bool(false) && is_among(protection.may_be_switched_off))
     };
-    let fields = shape.fields.iter().zip(&was.values).zip(values).enumerate();
+    let mut fields = shape.fields.iter().zip(&was.values).zip(values).enumerate();
     event != "updated"
-        || fields.into_iter().any(|(index, ((field, before), now))| before != now && !is_open(index, field))
+        || fields.any(|(index, ((field, before), now))| before != now && !is_open(index, field, now))
 }
 
 /// Refuses to change rows of a batch that carry roles which count, each with its place in the body.
@@ -141,7 +164,8 @@ pub fn check_deletions<'a>(
     shape: &Shape,
     rows: impl Iterator<Item = (String, &'a StoredRow)>,
 ) -> Result<(), Problem> {
-    check_rows(context, tx, shape.base(), rows)
+    let shape = shape.base();
+    if shape.writes.is_removable { Ok(()) } else { check_rows(context, tx, shape, rows) }
 }
 
 fn check_rows<'a>(
@@ -182,7 +206,9 @@ pub fn check(
     if context.authority == Authority::Own {
         return Ok(());
     }
-    targets.retain(|target| !context.cleared.borrow().contains(&target.id));
+    // a client app and a user may have the same id
+    let by = std::ptr::from_ref(protection).addr();
+    targets.retain(|target| !context.cleared.borrow().contains(&(by, target.id)));
     let ids: Vec<Uuid> = targets.iter().map(|target| target.id).collect();
     let mut counting: Vec<CarriedRole> = Vec::new();
     for chunk in ids.chunks(LIST) {
@@ -190,7 +216,7 @@ pub fn check(
         counting.extend(found.into_iter().filter(|carried| context.authority.is_below(carried)));
     }
     if counting.is_empty() {
-        context.cleared.borrow_mut().extend(ids);
+        context.cleared.borrow_mut().extend(ids.into_iter().map(|id| (by, id)));
         return Ok(());
     }
     let role_of =
@@ -201,15 +227,15 @@ pub fn check(
             errors.note(|| FieldError::new(base, format!("{id} carries the role {}", role.name())));
         }
     }
-    Err(refusal(&counting, errors))
+    Err(refusal(protection.through, &counting, errors))
 }
 
-fn refusal(counting: &[CarriedRole], errors: FieldErrors) -> Problem {
+fn refusal(through: &str, counting: &[CarriedRole], errors: FieldErrors) -> Problem {
     let highest = counting.iter().min_by_key(|carried| carried.role);
     let detail = highest.map_or_else(String::new, |carried| {
         let role = carried.role.name();
         format!(
-            "{} carries the role {role}, directly or through a group, and your roles do not cover that. Somebody who holds it can do this.",
+            "{} carries the role {role}, {through}, and your roles do not cover that. Somebody who holds it can do this.",
             carried.row
         )
     });

@@ -36,8 +36,13 @@ record! {
 }
 
 /// What of a group is protected where it gives its members a role. Its name is not.
-static PROTECTION: Protection =
-    Protection { find: roles_of_groups, open: &[Group::NAME.field()], links: true };
+static PROTECTION: Protection = Protection {
+    find: roles_of_groups,
+    through: "directly or through a group",
+    open: &[Group::NAME.field()],
+    may_be_switched_off: &[],
+    links: true,
+};
 
 /// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)

@@ -10,7 +10,7 @@ mod standing;
 mod states;
 mod unique_email;
 
-use chancery_application::{EndOf, roles_of_users, sign_out};
+use chancery_application::{EndOf, first_above, roles_of_users, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
@@ -129,6 +129,7 @@ record! {
 /// like are not.
 static PROTECTION: Protection = Protection {
     find: roles_of_users,
+    through: "directly or through a group",
     open: &[
         User::FIRST_NAME.field(),
         User::LAST_NAME.field(),
@@ -143,8 +144,27 @@ static PROTECTION: Protection = Protection {
         User::LOCALE.field(),
         User::SCIM_EXTRA.field(),
     ],
+    may_be_switched_off: &[],
     links: false,
 };
+
+/// Whether what somebody made for a user still counts now: nobody's who holds less than the user carries. What the user asked
+/// for counts.
+///
+/// # Errors
+/// The store's.
+pub fn still_counts(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    user: UserId,
+    maker: Option<Uuid>,
+) -> Result<bool, Problem> {
+    if maker == Some(user.0) {
+        return Ok(true);
+    }
+    let carried = roles_of_users(context, tx, &[user.0])?;
+    Ok(first_above(tx, &carried, maker)?.is_none())
+}
 
 /// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)

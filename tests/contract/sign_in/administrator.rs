@@ -37,7 +37,7 @@ pub async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Clie
     let mut browser = Browser::new(world);
     let page =
         browser.open(&home.request(&[("resource", resource), ("scope", "openid offline_access")])).await;
-    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    let answer = browser.sign_in_to_platform(&page, "ann", PASSWORD).await;
     let code = parameter(&answer, "code").unwrap_or_else(|| panic!("{answer}"));
     let tokens = home.redeem(world, &code, &[]).await.is(200).json();
     (browser, world.anonymous.with_token(tokens["access_token"].as_str().unwrap()), tokens)

@@ -69,6 +69,7 @@ static PROTECTION: Protection = Protection {
     ],
     may_be_switched_off: &[],
     links: false,
+    sets_are_acts: false,
 };
 
 /// The shape of platform users.

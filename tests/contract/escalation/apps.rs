@@ -183,6 +183,10 @@ on_both_engines! {
         for (_, answer) in links(&world, &lower, &console).await {
             refused(answer, "SystemAdmin", &console);
         }
+        // whether it changes anything or not
+        world.admin.put(&format!("{one}/mfainstances"), json!({ "relatedIds": [] })).await.expect(202);
+        let none = lower.put(&format!("{one}/mfainstances"), json!({ "relatedIds": [] })).await;
+        refused(none, "SystemAdmin", &console);
     }
 
     /// Of a batch each element is named that may not be changed, and none is.

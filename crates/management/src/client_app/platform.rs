@@ -17,6 +17,7 @@ pub static PROTECTION: Protection = Protection {
     open: &[],
     may_be_switched_off: &[ClientApp::ENABLED.field()],
     links: true,
+    sets_are_acts: true,
 };
 
 fn find(_: &Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {

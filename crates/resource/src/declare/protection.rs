@@ -67,6 +67,8 @@ pub struct Protection {
     pub may_be_switched_off: &'static [&'static Field],
     /// Whether links of the row to others are protected, as the members of a group are.
     pub links: bool,
+    /// Whether an operation on a set of the row's is refused even where it changes nothing.
+    pub sets_are_acts: bool,
 }
 
 impl Authority {

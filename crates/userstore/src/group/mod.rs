@@ -42,6 +42,8 @@ static PROTECTION: Protection = Protection {
     open: &[Group::NAME.field()],
     may_be_switched_off: &[],
     links: true,
+    // whoever synchronizes sends the members as they are
+    sets_are_acts: false,
 };
 
 /// The shape of groups.

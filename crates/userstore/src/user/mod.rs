@@ -146,6 +146,7 @@ static PROTECTION: Protection = Protection {
     ],
     may_be_switched_off: &[],
     links: false,
+    sets_are_acts: false,
 };
 
 /// Whether what somebody made for a user still counts now: nobody's who holds less than the user carries. What the user asked

@@ -15,7 +15,7 @@ const MOST: usize = 1_000;
 
 /// Whether an actor is independent of each of the others, for what was asked for then: neither made the other, gave the other
 /// a credential, an identity, a role or a membership that carries one, directly or through others; nor did a third do that to
-/// both, unless it is SystemAdmin.
+/// both, unless it is SystemAdmin. The token of a directory is no third: it acts for whoever made it, who is followed.
 ///
 /// # Errors
 /// The store's.
@@ -33,12 +33,16 @@ pub fn is_independent(
             return Ok(false);
         }
         for third in mine.intersection(&theirs) {
-            if !looking.is_admin(tx, *third)? {
+            if !looking.is_admin(tx, *third)? && !is_token(tx, *third)? {
                 return Ok(false);
             }
         }
     }
     Ok(true)
+}
+
+fn is_token(tx: &mut Tx<'_>, actor: Uuid) -> Result<bool, Problem> {
+    Ok(tx.one("SELECT 1 FROM scim_token WHERE id = ?1", &[actor.into()], |_| Ok(()))?.is_some())
 }
 
 struct Looking {

@@ -9,7 +9,7 @@ use crate::{
     management::instance::make,
     sign_in::{
         Home,
-        administrator::{console, token},
+        administrator::{console, token, token_of},
     },
 };
 
@@ -118,6 +118,28 @@ on_both_engines! {
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
         world.sql(vec![("UPDATE audit_entry SET timestamp = 1", vec![])]).await;
         ann.post(&approvals, json!(null)).await.expect(200);
+    }
+
+    /// A directory that made both is no third, while a SystemAdmin made its token.
+    async fn people_of_one_directory_approve_for_each_other(world: World) {
+        let home = console(&world).await;
+        let made = world.admin.post(&world.path("/ScimToken"), json!({ "name": "hr", "reach": "All" })).await.is(201).json();
+        let directory = world.admin.with_token(made["token"].as_str().unwrap());
+        let users = "/api/scim/v2/default/Users";
+        let bob = directory.post(users, json!({ "userName": "bob", "password": PASSWORD })).await.is(201).json();
+        let change = json!({
+            "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+            "Operations": [{ "op": "replace", "path": "userName", "value": "ann.archer" }],
+        });
+        directory.patch(&format!("{users}/{}", id(&home.user)), change).await.expect(200);
+        let mut clients = Vec::new();
+        for (user, name) in [(&home.user, "ann.archer"), (&bob, "bob")] {
+            let person = platform_user(&world, user).await;
+            world.make("RoleAssignment", role_of(&world, &person).await).await;
+            clients.push(token_of(&world, &home, name, MANAGEMENT).await.1);
+        }
+        let approvals = ask(&world, &clients[1]).await;
+        clients[0].post(&approvals, json!(null)).await.expect(200);
     }
 
     /// The same holds for the recovery of a user who lost every authenticator.

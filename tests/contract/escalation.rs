@@ -2,6 +2,10 @@
 //!
 //! `docs/decisions/0007-who-may-act-on-whom.md` explains the rule.
 
+mod approvers;
+mod apps;
+mod people;
+mod planted;
 mod settings;
 mod walk;
 

@@ -151,6 +151,8 @@ on_both_engines! {
         world.admin.post(&at("approvals"), json!({})).await.problem(409, "conflict");
         let store = user["instanceId"].as_str().unwrap().parse().unwrap();
         let second = world.client("second", &[("UserStoreAdmin", None, Some(store))]).await;
+        // as if somebody else had made it than who asked
+        world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
         assert_eq!(second.post(&at("approvals"), json!({})).await.is(200).json()["status"], "Approved");
         let done = world.admin.post(&at("completion"), json!({})).await.is(200).json();
         assert_eq!(done["status"], "Completed");

@@ -4,7 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{CarriedRole, Context, Lineage, Problem, RoleType, Sql, StoreError, Tx};
+use chancery_resource::{
+    Authority, CarriedRole, Context, HeldRole, Lineage, Problem, RoleType, ScopeKind, Sql, StoreError, Tx,
+};
 use uuid::Uuid;
 
 /// The columns of a role assignment: the role, and what it was granted for with what that belongs to.
@@ -33,6 +35,88 @@ pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Ve
         through_groups(tx, instance, &rows, &groups, &mut found)?;
     }
     Ok(found)
+}
+
+/// Finds the roles that platform users carry: those that they were assigned, and those that groups of the user stores give in
+/// which they have identities.
+///
+/// # Errors
+/// The store's.
+pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
+    let named = |sql: &mut Sql, column: &str| {
+        sql.add(column);
+        sql.add(" IN ");
+        sql.add_list(people.iter().copied().map(Value::Id));
+    };
+    let mut assigned =
+        Sql::new(format!("SELECT r.principal_id, {ROLE} FROM role_assignment r {BELONGS} WHERE "));
+    named(&mut assigned, "r.principal_id");
+    assigned.add(" AND r.principal_type = 'PlatformUser'");
+    let mut identities = Sql::new(
+        "SELECT u.id, i.idp_instance_id, i.subject FROM application_user u \
+         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity WHERE ",
+    );
+    named(&mut identities, "u.id");
+    let statements = [&assigned, &identities].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
+    let (mut found, mut stores) = (Vec::new(), Elsewhere::new());
+    tx.query_all(&statements, &mut |index, row| {
+        let person = row.id(0)?;
+        if index == 0 {
+            carry(person, Some(&vec![read_granted(row)?]), &mut found);
+        } else if let Ok(there) = Uuid::try_parse(row.text(2)?) {
+            stores.entry(row.id(1)?).or_default().entry(there).or_default().push(person);
+        }
+        Ok(())
+    })?;
+    for (instance, rows) in stores {
+        let groups = role_groups(tx, instance)?;
+        through_groups(tx, instance, &rows, &groups, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Finds the roles that somebody acts by who is no caller now: a platform user, or a client app.
+///
+/// # Errors
+/// The store's.
+pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> {
+    let mut carried = of_people(tx, &[actor])?;
+    let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
+        FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
+        JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";
+    tx.query(of_app, &[actor.into()], |row| {
+        carry(actor, Some(&vec![read_granted(row)?]), &mut carried);
+        Ok(())
+    })?;
+    let held = carried.into_iter().filter_map(|CarriedRole { role, granted_for, .. }| {
+        let scope = role.scope(|kind| match kind {
+            ScopeKind::Customer => granted_for.customer,
+            ScopeKind::Subscription => granted_for.subscription,
+            ScopeKind::Tenant => granted_for.tenant,
+            ScopeKind::IdpInstance | ScopeKind::UserStore => granted_for.instance,
+            ScopeKind::System | ScopeKind::Nothing => None,
+        });
+        Some(HeldRole { role, scope: scope? })
+    });
+    Ok(held.collect())
+}
+
+/// Finds the first of these roles that an actor does not hold the rights of: what it made for who carries them counts no
+/// longer.
+///
+/// # Errors
+/// The store's.
+pub fn first_above(
+    tx: &mut Tx<'_>,
+    carried: &[CarriedRole],
+    actor: Option<Uuid>,
+) -> Result<Option<CarriedRole>, Problem> {
+    if carried.is_empty() {
+        return Ok(None);
+    }
+    let held = actor.map_or(Ok(Vec::new()), |actor| of_actor(tx, actor))?;
+    let authority = Authority::Roles(held);
+    Ok(carried.iter().filter(|role| authority.is_below(role)).min_by_key(|role| role.role).copied())
 }
 
 /// Finds the roles that groups of the store give to their members.

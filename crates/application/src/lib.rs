@@ -6,6 +6,8 @@
 mod carried_roles;
 mod group;
 mod identity;
+mod independence;
+mod makers;
 mod mirror;
 mod reconcile;
 mod sign_in_roles;
@@ -13,12 +15,15 @@ mod sign_out;
 mod synchronize;
 mod user;
 
-pub use carried_roles::{of_groups as roles_of_groups, of_users as roles_of_users};
+pub use carried_roles::{
+    first_above, of_groups as roles_of_groups, of_people as roles_of_people, of_users as roles_of_users,
+};
 pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};
 pub use identity::{
     APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,
     LifecycleStatus,
 };
+pub use independence::is_independent;
 pub use mirror::Mirror;
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};

@@ -112,11 +112,13 @@ impl Mirror {
         let Some(source) = self.source(tx, &home, id)?.filter(|source| self.fits(source)) else {
             return Ok(None);
         };
-        context.on_configuration(|context| {
-            let created = self.create(context, tx, &home, &source)?;
-            let identities = Identities { new: vec![(created.clone(), id)], ..Identities::default() };
-            identities.write(self, context, tx, &home)?;
-            Ok(if let Value::Id(created) = created { Some(created) } else { None })
+        context.by_itself(|context| {
+            context.on_configuration(|context| {
+                let created = self.create(context, tx, &home, &source)?;
+                let identities = Identities { new: vec![(created.clone(), id)], ..Identities::default() };
+                identities.write(self, context, tx, &home)?;
+                Ok(if let Value::Id(created) = created { Some(created) } else { None })
+            })
         })
     }
 
@@ -140,10 +142,12 @@ impl Mirror {
             rids.push(row.int(0)?);
             Ok(())
         })?;
-        context.on_configuration(|context| {
-            let rows = self.load(context, tx, &rids)?;
-            let mut ours = rows.iter().filter(|row| self.is_of(row, instance));
-            ours.try_for_each(|row| purge(context, tx, self.to, row))
+        context.by_itself(|context| {
+            context.on_configuration(|context| {
+                let rows = self.load(context, tx, &rids)?;
+                let mut ours = rows.iter().filter(|row| self.is_of(row, instance));
+                ours.try_for_each(|row| purge(context, tx, self.to, row))
+            })
         })
     }
 

@@ -45,8 +45,9 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
         Some(progress) => (*progress).clone(),
     };
     let read = mirror.read(tx, &progress.home, progress.after)?;
-    progress.after = call.context.on_configuration(|context| {
-        mirror.reconcile(context, tx, &progress.home, read, &mut progress.result)
+    let (home, result) = (&progress.home, &mut progress.result);
+    progress.after = call.context.by_itself(|context| {
+        context.on_configuration(|context| mirror.reconcile(context, tx, home, read, result))
     })?;
     progress.is_over = progress.after.is_none();
     let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);

@@ -3,10 +3,13 @@
 use chancery_record::{
     Bytes, DefaultValue, Email, HIDDEN, KEY, LoginName, Name, SHOWN, Timestamp, Token, Url, id_types, record,
 };
-use chancery_resource::{Reach, Relation, Shape, Unique};
+use chancery_resource::{CarriedBy, Links, Protection, Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
-use crate::identity::{APPLICATION_IDENTITY, identities};
+use crate::{
+    carried_roles::of_people,
+    identity::{APPLICATION_IDENTITY, identities},
+};
 
 id_types! {
     /// The id of a platform user.
@@ -52,12 +55,31 @@ record! {
 
 static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "application_user_rid")];
 
+/// What of a platform user is protected where the person carries roles: all that decides who is the person, with the person's
+/// identities and second factors. Names, pictures and the like are not.
+static PROTECTION: Protection = Protection {
+    find: |_, tx, people| of_people(tx, people),
+    carried_by: CarriedBy::Itself,
+    open: &[
+        ApplicationUser::FIRST_NAME.field(),
+        ApplicationUser::LAST_NAME.field(),
+        ApplicationUser::ORGANIZATIONAL_UNIT.field(),
+        ApplicationUser::PICTURE.field(),
+        ApplicationUser::MANAGER_ID.field(),
+    ],
+    may_be_switched_off: &[],
+    links: Links::Open,
+    sets_are_acts: false,
+    reached_by: &[],
+};
+
 /// The shape of platform users.
 pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
     "ApplicationUser",
     "application_user",
     Reach::Instance(ApplicationUser::SUBSCRIPTION_ID.field(), ApplicationUser::IDP_INSTANCE_ID.field()),
 )
+.protected_by(&PROTECTION)
 .person(ApplicationUser::AUDIT_KEY)
 .quarantined(ApplicationUser::HIDDEN_ON, "UserDeletionQuarantineEnabled")
 .sign_in_events(&[("factor-enrolled", "factor.enrolled")])

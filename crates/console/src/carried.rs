@@ -39,7 +39,9 @@ pub fn is_protected(op: &Op) -> bool {
 /// Whether a field of a row can be changed whichever roles the row carries.
 pub fn is_open(shape: &Shape, field: &Field) -> bool {
     let protection = shape.writes.protection;
-    protection.is_some_and(|protection| protection.open.iter().any(|open| open.is(field)))
+    protection.is_some_and(|protection| {
+        protection.open.iter().chain(protection.may_be_switched_off).any(|open| open.is(field))
+    })
 }
 
 /// The row whose roles count where this one is written: itself, or whom it belongs to.

@@ -2,8 +2,8 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, Problem, random};
-use chancery_signin::{CONSOLE, CONSOLE_RETURN, ConsoleEntry, console_digest, end_console_session};
+use chancery_resource::{CONSOLE, MasterKey, Problem, random};
+use chancery_signin::{CONSOLE_RETURN, ConsoleEntry, console_digest, end_console_session};
 use chancery_store::{Mode, Tx};
 use chancery_web::{AnswerBody, App, Cookies, sign_out};
 use http::{Response, request::Parts};

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use chancery_application::roles_of_people;
 use chancery_record::Value;
 use chancery_resource::{
     Call, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx, load_by,
@@ -128,7 +129,10 @@ pub fn spare_administrator(context: &Context, tx: &mut Tx<'_>, form: Form, id: U
             let groups = groups_above(tx, store.number, id)?;
             has_role(tx, store.id, id)? || groups_have_role(tx, store.id, &groups)?
         }
-        Home::Provider => is_assigned(tx, id)?,
+        Home::Provider => {
+            let carried = roles_of_people(tx, &[id])?;
+            carried.iter().any(|carried| !carried.role.line().permits.is_empty())
+        }
     };
     if administers { Err(refused("The user holds a role here.")) } else { Ok(()) }
 }

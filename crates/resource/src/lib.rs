@@ -46,7 +46,7 @@ pub use chancery_store::{
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::deletes::Deletion;
 pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
-pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
+pub use declare::platform::{CONSOLE, MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::protection::{
     Authority, CarriedBy, CarriedRole, FindRoles, HeldRole, Lineage, Links, Protection,
 };

@@ -6,8 +6,8 @@ use chancery_management::{
     tenant::TENANT,
 };
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, Shape, link, load};
-use chancery_signin::{CONSOLE, open_setup};
+use chancery_resource::{CONSOLE, Context, Problem, Shape, link, load};
+use chancery_signin::open_setup;
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 

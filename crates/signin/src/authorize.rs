@@ -7,14 +7,14 @@ use chancery_oauth::{
     Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
     ResponseMode, Terms, check_request, is_registered_redirect, meant, targets,
 };
-use chancery_resource::Problem;
+use chancery_resource::{CONSOLE, Problem};
 use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
     application::{Application, with_facts},
     audience::{as_registered, audience},
-    console::{CONSOLE, CONSOLE_RETURN},
+    console::CONSOLE_RETURN,
     kept_flow::KeptFlow,
     outcome::{Outcome, PageError},
     provider::{Circumstances, Provider, Visit, demands},

@@ -3,14 +3,12 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_oauth::{Challenge, verify_pkce};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx, random};
+use chancery_resource::{CONSOLE, Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{code, people::names_of, provider::Provider, redeem::is_session_good};
 
-/// The client app of the console, the same in every installation.
-pub const CONSOLE: Uuid = Uuid::from_u128(0x636f_6e73_6f6c_8000_8000_0000_0000_0001);
 /// Where its sign-ins come back to, below the public URL.
 pub const CONSOLE_RETURN: &str = "/console/signin";
 

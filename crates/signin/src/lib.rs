@@ -57,7 +57,7 @@ pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;
 pub use confirm::Confirmation;
 pub use console::{
-    CONSOLE, CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,
+    CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,
     USE_MS as CONSOLE_USE_MS, console_digest, console_names, console_preference, end_console_session,
     find_console_session, is_setup_open, keep_console_preference, note_console_use, open_setup, spend_setup,
 };

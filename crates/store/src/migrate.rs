@@ -55,6 +55,8 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (49, include_str!("../../../migrations/0049_user_state.sql")),
     (50, include_str!("../../../migrations/0050_user_locked_until.sql")),
     (FLOORS, include_str!("../../../migrations/0051_schema_floor.sql")),
+    (53, include_str!("../../../migrations/0053_platform_consent.sql")),
+    (54, include_str!("../../../migrations/0054_planted_credentials.sql")),
     (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
 ];
 

@@ -68,6 +68,8 @@ state_tables! {
     ConsoleSetup = "console_setup",
     /// Devices that wait for a person to let them in.
     DeviceAuthorization = "device_authorization",
+    /// Whom directories wanted to deactivate or delete although the person carries a role.
+    DirectoryRefusal = "directory_refusal",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
     /// Claims of idempotency keys that are being worked on.

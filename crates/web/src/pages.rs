@@ -146,7 +146,8 @@ pub async fn sign_out(app: &App, parts: &Parts, now: Timestamp) -> Result<Respon
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
     let languages = languages(parts);
-    let browser = Browser { app, parts, cookies, visit, query: Vec::new(), languages, kept: None };
+    let route = SystemRoute::EndSession;
+    let browser = Browser { app, route, parts, cookies, visit, query: Vec::new(), languages, kept: None };
     browser.end_confirmed().await
 }
 
@@ -356,8 +357,8 @@ impl Browser<'_> {
     }
 
     async fn end_confirmed(self) -> Result<Response<AnswerBody>, Problem> {
-        match self.provider().end_session(&self.visit, &self.query, true).await? {
-            SigningOut::Done(done) => self.leave_signed_out(&done, true),
+        match self.provider().end_session(&self.visit, &self.query, true).await?.what {
+            SigningOut::Done(done) => self.leave_signed_out(done, true).await,
             SigningOut::Error(error) => Ok(error_page(&self, error).await),
             SigningOut::Ask(_) => Err(Error::Internal("a sign-out asks what was asked".into()).into()),
         }

@@ -7,9 +7,11 @@ use chancery_auth::{
     load_store_context, opens, store_names,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{CarriedRole, Context, LIST, Op, Permit, Problem, ProblemKind, Scope, Shape};
+use chancery_resource::{
+    CONSOLE, CarriedRole, Context, LIST, Op, Permit, Problem, ProblemKind, Scope, Shape,
+};
 use chancery_signin::{
-    CONSOLE, ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
+    ConsolePreference, ConsoleSession, console_digest, console_names, console_preference,
     find_console_session, is_at_least, note_console_use,
 };
 use chancery_store::{Class, Mode, Tx};

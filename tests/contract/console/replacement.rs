@@ -26,7 +26,10 @@ async fn asked(world: &World) -> (Value, Value) {
         "platformUserId": grace["id"], "replacementIdpInstanceId": instance["id"],
         "replacementUniqueUserId": "grace-at-work", "reason": "Lost her <telephone>",
     });
-    let made = world.admin.post(&format!("{BASE}/identity-replacements"), body).await.is(201).json();
+    // who made the person at the browser could not be approved by that person
+    let asks = world.client("asks", &[("SystemAdmin", None, None)]).await;
+    world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
+    let made = asks.post(&format!("{BASE}/identity-replacements"), body).await.is(201).json();
     (grace, made)
 }
 

@@ -63,17 +63,7 @@ pub fn kind(address: &str) -> String {
     format!("{}?{}", parts.join("/"), names.join("&"))
 }
 
-/// Acts on what people sign in by: they depend on the roles of these people.
-const OF_SIGN_IN: [&str; 3] = ["/CreateIdpInstanceScimToken", "/ResumeIdpInstanceScim", "/delete"];
-
-/// Whether an address acts on an instance or a second factor by which people sign in.
-fn decides_who_signs_in(address: &str) -> bool {
-    let is_setting = ["/IdpInstance/", "/MfaInstance/"].iter().any(|name| address.contains(name));
-    is_setting && OF_SIGN_IN.iter().any(|act| address.ends_with(act))
-}
-
-/// Follows links from a page, to one page of each kind. Every link that is shown leads to a page. Acts on what
-/// people with a role sign in by are left out: what may be done depends on these roles, and `escalation` has that.
+/// Follows links from a page, to one page of each kind. Every link that is shown leads to a page.
 pub async fn walk(
     browser: &mut Browser,
     (role, from): (&str, &str),
@@ -95,8 +85,7 @@ pub async fn walk(
             wrong.push(format!("{role}: {address} takes a name for HTML"));
         }
         let mut found = offer(&page);
-        found.links.retain(|href| is_followed(href) && !decides_who_signs_in(href));
-        found.forms.retain(|(action, _)| !decides_who_signs_in(action));
+        found.links.retain(|href| is_followed(href));
         waiting.extend(found.links.iter().filter(|href| known.insert(kind(href))).cloned());
         walked.insert(address, found);
     }

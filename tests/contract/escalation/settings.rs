@@ -92,14 +92,16 @@ fn another(entry: &Entry, now: &str) -> String {
         Form::Number(min, _) => near(entry.default.parse().unwrap(), min, 1).to_string(),
         Form::Span(min, _) => format!("PT{}S", near(span(entry.default).unwrap(), min, 1000) / 1000),
         Form::Choice(words) => words.iter().find(|word| **word != entry.default).unwrap().to_string(),
-        Form::Json => r#"{"Host":"mail.example.com"}"#.to_owned(),
+        Form::MailServer => r#"{"Host":"mail.example.com"}"#.to_owned(),
+        Form::Sender | Form::Recipients => "help@example.com".to_owned(),
+        Form::LinkTemplate => "https://example.com/reset?token={token}".to_owned(),
         Form::Colour => "#123456".to_owned(),
         Form::Links => "Help https://help.example.com".to_owned(),
-        Form::List | Form::Text | Form::Address => "https://example.com".to_owned(),
+        Form::List | Form::Text | Form::Address | Form::Page => "https://example.com".to_owned(),
     };
     match (now == other, entry.default) {
         (false, _) => other,
-        (true, "") if entry.form == Form::Json => r#"{"Host":"mail.example.org"}"#.to_owned(),
+        (true, "") if entry.form == Form::MailServer => r#"{"Host":"mail.example.org"}"#.to_owned(),
         (true, "") if entry.mandatory => "https://example.org".to_owned(),
         (true, default) => default.to_owned(),
     }

@@ -34,10 +34,15 @@ async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Va
 
 /// Ann's token for a resource, or for the app's own.
 pub async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
+    token_of(world, home, "ann", resource).await
+}
+
+/// The token of somebody who has the same password, for a resource, or for the app's own.
+pub async fn token_of(world: &World, home: &Home, name: &str, resource: &str) -> (Browser, Client, Value) {
     let mut browser = Browser::new(world);
     let page =
         browser.open(&home.request(&[("resource", resource), ("scope", "openid offline_access")])).await;
-    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    let answer = browser.sign_in_to_platform(&page, name, PASSWORD).await;
     let code = parameter(&answer, "code").unwrap_or_else(|| panic!("{answer}"));
     let tokens = home.redeem(world, &code, &[]).await.is(200).json();
     (browser, world.anonymous.with_token(tokens["access_token"].as_str().unwrap()), tokens)

@@ -51,6 +51,11 @@ impl Page {
         serde_json::json!({ "publicKey": serde_json::from_str::<serde_json::Value>(&text).unwrap() })
     }
 
+    /// Whether it asks whether an app may have access.
+    pub fn asks_for_consent(&self) -> bool {
+        self.html.contains("Allow access?")
+    }
+
     /// Where a page leads that leads on by itself.
     pub fn onward(&self) -> String {
         let refresh = self.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", self.html));
@@ -196,6 +201,16 @@ impl Browser {
     /// Types a name and a password, and goes on to the app; returns the address of the answer.
     pub async fn sign_in(&mut self, page: &Page, name: &str, password: &str) -> String {
         let next = self.type_password(page, name, password).await;
+        self.go_on(&next).await
+    }
+
+    /// Types a name and a password, and lets the app have the person's rights at the platform where that is asked; goes on
+    /// to the app, and returns the address of the answer.
+    pub async fn sign_in_to_platform(&mut self, page: &Page, name: &str, password: &str) -> String {
+        let mut next = self.type_password(page, name, password).await;
+        if next.asks_for_consent() {
+            next = self.submit(&next, &[("decision", "allow"), ("scope", "offline_access")]).await;
+        }
         self.go_on(&next).await
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     BASE, Home, PASSWORD,
     browser::{Browser, Page},
-    parameter,
+    change, parameter,
 };
 use crate::id;
 
@@ -26,7 +26,21 @@ async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> 
 }
 
 fn asks(page: &Page) -> bool {
-    page.html.contains("Allow access?")
+    page.asks_for_consent()
+}
+
+const PLATFORM: [(&str, &str); 2] = [("resource", "PlatformManagementService"), ("scope", "openid")];
+
+/// Lets an app have the platform's resource.
+async fn give_platform(world: &World, home: &Home) {
+    let resource = json!({ "clientAppId": home.app["id"], "key": "PlatformManagementService" });
+    world.make("ClientAppResource", resource).await;
+}
+
+/// What a request comes to that may show no page.
+async fn silent(browser: &mut Browser, home: &Home) -> Option<String> {
+    let silent: Vec<_> = PLATFORM.into_iter().chain([("prompt", "none")]).collect();
+    parameter(&browser.open(&home.request(&silent)).await.left.unwrap(), "error")
 }
 
 const SCOPE: (&str, &str) = ("scope", "openid email ledger.read");
@@ -137,5 +151,71 @@ on_both_engines! {
         let trail = format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1");
         let entry = world.admin.get(&trail).await.is(200).json()[0].clone();
         assert_eq!((&entry["area"], &entry["user"]), (&json!("SignInConsent"), &person));
+    }
+
+    /// A token for the platform has the person's rights, so that the person is asked, once for each app, whatever the app's mode says.
+    async fn a_person_is_asked_once_before_an_app_administers_as_the_person(world: World) {
+        let home = home(&world, "Implicit").await;
+        give_platform(&world, &home).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid")])).await;
+        browser.sign_in(&page, "ann", PASSWORD).await;
+        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+        let page = browser.open(&home.request(&PLATFORM)).await;
+        assert!(asks(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
+        let denied = decide(&mut browser, &page, &[("decision", "deny")]).await;
+        assert_eq!(parameter(&browser.go_on(&denied).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+        let page = browser.open(&home.request(&PLATFORM)).await;
+        let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
+        let answer = browser.go_on(&next).await;
+        assert_eq!(granted(&world, &home, &answer).await, json!("openid"));
+        assert_eq!(silent(&mut browser, &home).await, None);
+        let kept = world.all("SignInConsent").await[0].clone();
+        assert!(kept["platformGivenOn"].is_string() && kept["resources"] == "PlatformManagementService", "{kept}");
+        // taken back, the person is asked anew
+        world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&kept))).await.expect(204);
+        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+    }
+
+    /// No administrator says it for the person, whoever may consent to all else.
+    async fn nobody_else_lets_an_app_administer_as_the_person(world: World) {
+        let home = home(&world, "Implicit").await;
+        give_platform(&world, &home).await;
+        for mode in ["External", "Implicit", "Explicit"] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": mode })).await;
+            world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+            let person = world.all("ApplicationUser").await[0].clone();
+            let consent = json!({
+                "clientAppId": home.app["id"], "platformUserId": person["id"], "scope": "openid",
+                "resources": "PlatformManagementService", "platformGivenOn": "2026-01-01T00:00:00Z",
+            });
+            let made = world.make("SignInConsent", consent).await;
+            assert_eq!(made["platformGivenOn"], json!(null));
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[("scope", "openid")])).await;
+            browser.sign_in(&page, "ann", PASSWORD).await;
+            assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"), "{mode}");
+            let page = browser.open(&home.request(&PLATFORM)).await;
+            assert!(asks(&page), "{mode}: {}", page.html);
+            let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
+            assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "{mode}");
+            assert_eq!(silent(&mut browser, &home).await, None, "{mode}");
+            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&made))).await.expect(204);
+        }
+    }
+
+    /// A device asks the same, and so does every app by itself.
+    async fn a_device_is_let_in_to_the_platform_by_the_person_s_consent(world: World) {
+        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
+        give_platform(&world, &home).await;
+        let form = format!("client_id={}&client_secret={}&scope=openid&resource=PlatformManagementService", id(&home.app), home.secret);
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let asked = world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, form.into_bytes()).await.is(200).json();
+        let mut browser = Browser::new(&world);
+        let page = browser.open("/device").await;
+        let page = browser.submit(&page, &[("user_code", asked["user_code"].as_str().unwrap())]).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(asks(&page), "{}", page.html);
     }
 }

@@ -58,7 +58,10 @@ impl Own {
         let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
         let page = browser.open(address.strip_prefix(&server.base).unwrap()).await;
         let page = submit(&mut browser, &page, &[("user_code", &code)]).await;
-        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        let mut page = browser.type_password(&page, "ann", PASSWORD).await;
+        if page.asks_for_consent() {
+            page = browser.submit(&page, &[("decision", "allow"), ("scope", "offline_access")]).await;
+        }
         submit(&mut browser, &page, &[("decision", decision)]).await;
         let output = running.wait_with_output().unwrap();
         let rest: Vec<String> = lines.map(Result::unwrap).collect();

@@ -133,7 +133,7 @@ on_both_engines! {
             let page = browser.open(&home.request(more)).await;
             let answer = match page.left {
                 Some(left) => left,
-                None => browser.sign_in(&page, "ann", PASSWORD).await,
+                None => browser.sign_in_to_platform(&page, "ann", PASSWORD).await,
             };
             let Some(code) = parameter(&answer, "code") else {
                 return json!(parameter(&answer, "error"));

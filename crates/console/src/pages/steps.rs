@@ -47,7 +47,8 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
     }
     if let Some((resource, rows)) = rows(visit, "ClientApp", "allowUserLogin eq true").await? {
         let is_own = |row: &Value| {
-            row.get("id") != Some(&json!(chancery_signin::CONSOLE)) && row.get("name") != Some(&json!("root"))
+            row.get("id") != Some(&json!(chancery_resource::CONSOLE))
+                && row.get("name") != Some(&json!("root"))
         };
         add("app", format!("{}/new", visit.address(resource)), rows.iter().any(is_own));
     }

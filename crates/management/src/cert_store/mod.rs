@@ -191,6 +191,8 @@ static PROTECTION: Protection = Protection {
     open: &[CertStore::NAME.field(), CertStore::DESCRIPTION.field()],
     links: Links::AllBut(&[]),
     reached_by: &[],
+    may_be_switched_off: &[],
+    sets_are_acts: false,
 };
 
 /// The shape of cert stores.

@@ -132,6 +132,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     note(context, tx, app)
 })
 .postcondition(administrator::keep_one)
+.removable()
 .bumps_epoch();
 
 /// The most key sets of a client app: the token endpoint reads all that can be used.

@@ -6,6 +6,7 @@ pub mod controller;
 pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
+mod platform;
 mod profile;
 pub mod resource_key;
 pub mod role;
@@ -381,6 +382,7 @@ pub static CLIENT_APP: Shape =
         .ruled::<ClientApp>()
         .validate_rows(rules::check)
         .after_insert(controller::note_maker)
+        .protected_by(&platform::PROTECTION)
         .postcondition(administrator::keep_one)
         .bumps_epoch();
 

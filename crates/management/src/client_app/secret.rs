@@ -66,6 +66,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     note(context, tx, app)
 })
 .postcondition(administrator::keep_one)
+.removable()
 .bumps_epoch();
 
 /// The most secrets of a client app: the token endpoint reads all of them.

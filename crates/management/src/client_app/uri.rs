@@ -148,6 +148,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     .reported_at(ClientAppRedirectUri::URI),
 ])
 .ruled::<ClientAppRedirectUri>()
+.removable()
 .bumps_epoch()
 .validate_rows(|_, tx, rows| check_uris(tx, rows));
 

@@ -1,6 +1,6 @@
 //! The transitions of a replacement. Each starts from the state that was read, or does not happen.
 
-use chancery_application::{APPLICATION_USER, ApplicationUser};
+use chancery_application::{APPLICATION_USER, ApplicationUser, first_above, is_independent, roles_of_people};
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
     Answer, Call, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance, check_if_match, load,
@@ -14,7 +14,6 @@ use super::{
     request::answer,
     revocation,
 };
-use crate::client_app::controller::are_one;
 
 /// A replacement: its row and its record.
 type Found = (StoredRow, IdentityReplacement);
@@ -59,8 +58,17 @@ fn step(
     answer(call, tx, id)
 }
 
-/// Closes an expired request.
+/// Closes an expired request, by whomever it is noticed.
 pub fn expire(
+    context: &mut Context,
+    tx: &mut Tx<'_>,
+    was: &StoredRow,
+    replacement: IdentityReplacement,
+) -> Result<(), Problem> {
+    context.by_itself(|context| close(context, tx, was, replacement))
+}
+
+fn close(
     context: &mut Context,
     tx: &mut Tx<'_>,
     was: &StoredRow,
@@ -113,8 +121,8 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     step(call, tx, &was, replacement, "approved")
 }
 
-/// Refuses an approval that is not independent: by an exchanged token, or by a client app that the requester
-/// or an earlier approver controls, that controls one of them, or that has a controller in common with one.
+/// Refuses an approval that is not independent: by an exchanged token, or by who made the requester or an earlier approver, was
+/// made by one of them, or has a maker in common with one.
 fn check_independence(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -129,11 +137,10 @@ fn check_independence(
     };
     let mut others: Vec<Uuid> = approvals(tx, rid)?.into_iter().filter(|other| *other != actor).collect();
     others.extend(replacement.requested_by_actor_id);
-    if are_one(tx, actor, &others)? {
+    if !is_independent(tx, actor, &others, replacement.requested_on)? {
         return forbidden(
-            "Who asked for the replacement or approved it made this client app or changed its secrets, key sets, \
-             roles or authentication, or it did that to theirs, or somebody did it to both: somebody else must \
-             approve.",
+            "Who asked for the replacement or approved it made you, or gave you a credential, an identity, a role or a \
+             membership with one; or you did that to them; or somebody did it to both: somebody else must approve.",
         );
     }
     Ok(())
@@ -194,6 +201,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             ));
         }
     }
+    check_rank(tx, &replacement, was.rid)?;
     person.exchange(&mut call.context, tx, &replacement)?;
     // from now on the platform user follows the instance of its new identity
     let text = "SELECT subscription_id FROM idp_instance WHERE id = ?1";
@@ -210,6 +218,26 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     replacement.executed_on = Some(call.context.now);
     replacement.open_user_id = None;
     step(call, tx, &was, replacement, "executed")
+}
+
+/// Refuses a replacement that was asked for or approved by somebody who holds less than the person carries now: it may have
+/// been asked for before the person got a role.
+fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> Result<(), Problem> {
+    let person = replacement.platform_user_id.0;
+    let carried = roles_of_people(tx, &[person])?;
+    let actors = approvals(tx, rid)?.into_iter().map(Some);
+    for actor in actors.chain([replacement.requested_by_actor_id]) {
+        if let Some(above) = first_above(tx, &carried, actor)? {
+            let role = above.role.name();
+            let detail = format!(
+                "The person carries the role {role}, and who asked for the replacement or approved it does not hold that. \
+                 Cancel it, and ask anew."
+            );
+            let problem = Problem::new(ProblemKind::Forbidden, detail);
+            return Err(problem.with_member("role", role).with_member("id", person.to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a replacement that lacks a proof which the settings require.

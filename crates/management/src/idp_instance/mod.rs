@@ -96,6 +96,8 @@ static PROTECTION: Protection = Protection {
     ],
     links: Links::AllBut(&["idp_instance_client_app"]),
     reached_by: &[],
+    may_be_switched_off: &[],
+    sets_are_acts: false,
 };
 
 /// The shape of identity provider instances.

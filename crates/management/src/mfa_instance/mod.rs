@@ -57,6 +57,8 @@ static PROTECTION: Protection = Protection {
     open: &[MfaInstance::NAME.field(), MfaInstance::POSITION.field()],
     links: Links::AllBut(&["client_app_mfa_instance"]),
     reached_by: &[],
+    may_be_switched_off: &[],
+    sets_are_acts: false,
 };
 
 /// The shape of MFA instances.

@@ -43,6 +43,8 @@ record! {
         source: ConsentSource = SHOWN.or(DefaultValue::Text("Administrator")),
         /// When it was given, or last given more.
         given_on: Option<Timestamp> = SHOWN,
+        /// When the person let it have the person's own rights at the platform, on a page. No administrator can.
+        platform_given_on: Option<Timestamp> = SHOWN,
         /// Changes with every write to the consent.
         concurrency_token: Token = SHOWN,
     }
@@ -68,6 +70,7 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
 ])
 .validate_rows(give)
 .of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID)
+.open()
 .sign_in_events(&[
     ("created", "consent.given"),
     ("updated", "consent.given"),

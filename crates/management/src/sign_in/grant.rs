@@ -63,6 +63,7 @@ pub static SIGN_IN_GRANT: Shape = Shape::of::<SignInGrant>(
     Reach::Any(&REACH),
 )
 .of_person(&APPLICATION_USER, SignInGrant::PLATFORM_USER_ID)
+.open()
 .sign_in_events(&[("revoked", "grant.revoked")]);
 
 /// The operations on grants.

@@ -57,6 +57,7 @@ pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
     Reach::Any(&REACH),
 )
 .of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID)
+.open()
 .grave()
 .sign_in_events(&[("ended", "session.ended")]);
 
@@ -99,7 +100,8 @@ pub static OPERATIONS: &[Op] = &[
         "/ApplicationUser/{id}/signout",
         Administrator,
         &APPLICATION_USER,
-        A::Custom(Custom::writing(sign_out_person).replying(Reply::Empty)),
+        // who is signed out signs in again: nothing of the person changes
+        A::Custom(Custom::writing(sign_out_person).replying(Reply::Empty).by_rows()),
         "Ends all sessions of a person, and all that client apps were granted.",
     )
     .answering(204, Reply::Empty)

@@ -62,6 +62,8 @@ static PROTECTION: Protection = Protection {
     open: &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
     links: Links::AllBut(&["tenant_client_app"]),
     reached_by: &[],
+    may_be_switched_off: &[],
+    sets_are_acts: false,
 };
 
 /// The shape of tenants.

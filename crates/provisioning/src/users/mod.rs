@@ -108,6 +108,11 @@ fn rewrite(
     let after = change(&before)?;
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);
+    if deactivates(&body)
+        && let Some(held) = removal::hold(call, tx, &was)?
+    {
+        return Ok(held);
+    }
     if touches_account(&body) || !after.secrets.is_empty() {
         spare_administrator(&call.context, tx, form, was.as_owner(form.shape)?.id)?;
     }
@@ -148,10 +153,11 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         check_version(call, &resource_of(call, tx, form, &row, None)?)?;
     }
     let id = row.as_owner(form.shape)?.id;
+    if let Some(held) = removal::hold(call, tx, &row)? {
+        return Ok(held);
+    }
     if form.home == Home::Provider {
         removal::release(call, tx, id)?;
-    } else {
-        spare_administrator(&call.context, tx, form, id)?;
     }
     if let Some(stopped) = removal::brake(call, tx)? {
         return Ok(stopped);

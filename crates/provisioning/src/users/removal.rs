@@ -1,12 +1,17 @@
 //! The brake on directories that deactivate or delete many, and what holds a person back.
 
+use chancery_application::APPLICATION_USER;
 use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Answer, AuditAction, Call, Problem, StateTable, Tx, delete, load, load_found, note, select_where,
-    update_unversioned,
+    Answer, AuditAction, Call, Problem, StateTable, StoredRow, Tx, delete, load, load_found, note,
+    select_where, update_unversioned,
 };
-use chancery_userstore::scim_token::{SCIM_TOKEN, ScimToken};
+use chancery_scim::Home;
+use chancery_userstore::{
+    scim_token::{SCIM_TOKEN, ScimToken},
+    user::USER,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -55,14 +60,14 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1");
     tx.queue(&gone, vec![token.into()])?;
     let now = call.context.now;
-    if Form::of(call).home == chancery_scim::Home::Store {
+    if Form::of(call).home == Home::Store {
         let was = load(&call.context, tx, &SCIM_TOKEN, None, Value::Id(token))?;
         let mut values = was.values.clone();
         ScimToken::STOPPED_ON.set(&mut values, Some(now))?;
         let telling = AuditAction::As("Modified", "stopped");
         let context = &mut call.context;
         return context
-            .as_server(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, telling));
+            .by_itself(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, telling));
     }
     let instance = directory(&call.context).owner.unwrap_or_default();
     let stopped = StateTable::ScimInstanceToken.update("SET stopped_on = ?1 WHERE idp_instance_id = ?2");
@@ -73,13 +78,43 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     note(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
 }
 
-/// Refuses to delete a person who administers; one who has a role that administers nothing, or to whom client apps are open
-/// by name, unless that goes with the person.
+/// How long the refusal to remove somebody is not told again, in ms.
+const DAY: i64 = 24 * HOUR;
+
+/// Refuses to deactivate or delete who administers, and tells those who administer: else leavers would be forgotten. The
+/// refusal that is returned commits that, so nothing else may have been written.
+///
+/// # Errors
+/// The store's.
+pub fn hold(call: &Call, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Option<Answer>, Problem> {
+    let form = Form::of(call);
+    let id = row.as_owner(form.shape)?.id;
+    let Err(refusal) = spare_administrator(&call.context, tx, form, id) else { return Ok(None) };
+    if refusal.status() != 403 {
+        return Err(refusal);
+    }
+    let (instance, shape) = match form.home {
+        Home::Store => (call.context.scope.of_store()?.id, &USER),
+        Home::Provider => (directory(&call.context).owner.unwrap_or_default(), &APPLICATION_USER),
+    };
+    let told = StateTable::DirectoryRefusal.insert(
+        "(idp_instance_id, subject_id, told_on) VALUES (?1, ?2, ?3) ON CONFLICT (idp_instance_id, subject_id) \
+         DO UPDATE SET told_on = excluded.told_on WHERE directory_refusal.told_on <= ?4",
+    );
+    let now = call.context.now;
+    let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into()];
+    if tx.execute(&told, &parameters)? == 1 {
+        note(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
+    }
+    Ok(Some(Answer::refusing(refusal)))
+}
+
+/// Refuses to delete a person who has a role that administers nothing, or to whom client apps are open by name, unless that
+/// goes with the person.
 ///
 /// # Errors
 /// Something refers to the person.
 pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
-    spare_administrator(&call.context, tx, Form::of(call), id)?;
     if directory(&call.context).deletes_cascade {
         return Ok(());
     }

@@ -45,8 +45,8 @@ pub struct Context {
     pub actor: Option<Uuid>,
     /// By which rights the actor writes rows that carry roles.
     pub authority: Authority,
-    /// The rows that carry no role which counts, as far as this transaction looked.
-    pub(crate) cleared: RefCell<HashSet<Uuid>>,
+    /// The rows that carry no role which counts, as far as this transaction looked: each with the address of its protection.
+    pub(crate) cleared: RefCell<HashSet<(usize, Uuid)>>,
     /// Whether the actor is a platform user who signed in.
     pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
@@ -122,8 +122,8 @@ impl Context {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
     }
 
-    /// Acts as the server itself, as a consequence of a call: the caller's roles do not count.
-    pub fn as_server<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
+    /// Writes what follows by itself, such as by time, or because one row mirrors another: no right of the caller decides it.
+    pub fn by_itself<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let authority = std::mem::replace(&mut self.authority, Authority::Own);
         let outcome = act(self);
         self.authority = authority;

@@ -63,8 +63,12 @@ pub struct Protection {
     pub carried_by: CarriedBy,
     /// The fields that are not protected.
     pub open: &'static [&'static Field],
+    /// The Boolean fields that may be set to false all the same: what is switched off is no way in.
+    pub may_be_switched_off: &'static [&'static Field],
     /// Which links of the row to others are protected.
     pub links: Links,
+    /// Whether an operation on a set of the row's is refused even where it changes nothing.
+    pub sets_are_acts: bool,
     /// The fields by which a person is reached: who sets them gets what is sent there, such as links that set a password.
     pub reached_by: &'static [&'static Field],
 }
@@ -76,6 +80,8 @@ pub enum CarriedBy {
     Itself,
     /// Those of the people who sign in by the row: it decides how they prove who they are.
     WhoSignsIn,
+    /// Those of the people who let it act: it is a client app that may get tokens for the platform.
+    WhoLendsThem,
 }
 
 /// Which links of a row are protected, as the members of a group are.

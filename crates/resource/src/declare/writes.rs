@@ -46,6 +46,8 @@ pub struct Writes {
     pub is_open: fn(&[Value]) -> bool,
     /// Whether a write gives rights, or decides who or what gets in.
     pub is_grave: bool,
+    /// Whether anyone with access may delete what belongs to a row that carries roles.
+    pub is_removable: bool,
     /// Whether a change of a row advances the security epoch, so that no process goes on using what it
     /// cached.
     pub bumps_epoch: bool,
@@ -70,6 +72,7 @@ impl Writes {
             store_protection: None,
             is_open: |_| false,
             is_grave: false,
+            is_removable: false,
             bumps_epoch: false,
             sign_in_events: &[],
             named_events: &[],
@@ -134,6 +137,13 @@ impl Shape {
             _ => return None,
         };
         owner.writes.protection.is_some().then_some(owner)
+    }
+
+    /// The same, where anyone with access may delete what belongs to a row that carries roles: nobody gets in by it.
+    #[must_use]
+    pub const fn removable(mut self) -> Self {
+        self.writes.is_removable = true;
+        self
     }
 
     /// The same, with the rules of its record.

@@ -17,7 +17,7 @@ use crate::{
     read::emit::StoredRow,
     seal::sealed::seal_secret,
     write::integrity::{WrittenRow, confine, note_postcondition},
-    write::protect::{check_change, check_new},
+    write::protect::{check_change, check_new, check_part},
 };
 
 /// The owning row of an owned resource.
@@ -220,6 +220,7 @@ pub fn note(
     (was, values): (&StoredRow, &[Value]),
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
+    check_part(context, tx, shape, was)?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     let fields = shape.fields.iter().zip(&was.values).zip(values);
     let changed = fields.filter(|((_, before), now)| before != now).map(|((field, _), _)| field);

@@ -5,8 +5,8 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    CarriedBy, CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Shape,
-    read::emit::StoredRow,
+    CarriedBy, CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Reach,
+    Shape, read::emit::StoredRow,
 };
 
 /// A row that is about to be written, by the id of the row whose roles count, and its place in the body.
@@ -26,19 +26,25 @@ impl Shape {
         self.base().carrier()?.writes.protection
     }
 
-    /// What protects a row besides its own protection: that of the person whom it belongs to, of the rows that it names, and of
-    /// its store.
+    /// What protects a row besides its own protection: that of the person whom it belongs to, or of what limits its reach, of the
+    /// rows that it names, and of its store.
     fn protectors(&self, context: &Context, values: &[Value], owner: Option<&OwnerRow>) -> Vec<Protector> {
         let of_person = match (self.personal, &self.owner, owner) {
             (Personal::Of(person, field), ..) => person.writes.protection.zip(field.id(values)),
             (_, Some(of), Some(owner)) => of.shape.writes.protection.map(|protection| (protection, owner.id)),
             _ => None,
         };
+        let reached = match self.reach {
+            Reach::Of(field, of) if !self.parents.iter().any(|parent| parent.field.is(field)) => {
+                of.base().writes.protection.zip(field.id(values))
+            }
+            _ => None,
+        };
         let parents = self.parents.iter().filter(|parent| !parent.is_open);
         let parents =
             parents.filter_map(|parent| parent.shape.base().writes.protection.zip(parent.field.id(values)));
         let store = self.writes.store_protection.zip(context.scope.store_id());
-        of_person.into_iter().chain(parents).chain(store).collect()
+        of_person.or(reached).into_iter().chain(parents).chain(store).collect()
     }
 
     /// The same, and its own protection.
@@ -72,8 +78,8 @@ pub fn check_new(
         return Ok(());
     }
     let is_new_setting = |own: &&Protection| own.carried_by == CarriedBy::WhoSignsIn;
-    if let (Some(_), Some(id)) = (shape.writes.protection.filter(is_new_setting), id_of(shape, values)) {
-        context.cleared.borrow_mut().insert(id);
+    if let (Some(own), Some(id)) = (shape.writes.protection.filter(is_new_setting), id_of(shape, values)) {
+        context.cleared.borrow_mut().insert((address_of(own), id));
     }
     check_one(context, tx, shape.protectors(context, values, owner))
 }
@@ -104,6 +110,17 @@ pub fn check_act(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored
     check_one(context, tx, shape.all_protectors(context, was))
 }
 
+/// Refuses what is done to a row that belongs to one with a role that counts, and that is written beside this.
+///
+/// # Errors
+/// 403 with the role and the id.
+pub fn check_part(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
+    if shape.writes.protection.is_some() || (shape.writes.is_open)(&was.values) {
+        return Ok(());
+    }
+    check_one(context, tx, shape.all_protectors(context, was))
+}
+
 /// What protects the facts that a change writes; nothing where it leaves them as they were. A change that is announced as
 /// another event than an update is an act of its own on the row, such as a reset password, whichever fields it writes. A row
 /// that comes to belong to something else is protected by both.
@@ -115,8 +132,7 @@ fn protectors_of_change(
     event: &str,
 ) -> Vec<Protector> {
     let is_open = shape.writes.is_open;
-    let open = shape.writes.protection.map_or(&[][..], |protection| protection.open);
-    let is_changed = event != "updated" || differs(shape, was, values, open);
+    let is_changed = event != "updated" || differs(shape, was, values);
     if !is_changed || (is_open(&was.values) && is_open(values)) {
         return Vec::new();
     }
@@ -129,13 +145,21 @@ fn protectors_of_change(
     found
 }
 
-/// Whether values differ beyond the concurrency token and these fields.
-fn differs(shape: &Shape, was: &StoredRow, values: &[Value], open: &[&Field]) -> bool {
+/// Whether values differ beyond the concurrency token, the fields that are not protected, and what is switched off.
+fn differs(shape: &Shape, was: &StoredRow, values: &[Value]) -> bool {
     let token = shape.plan().token;
-    let is_open =
-        |index: usize, field: &Field| Some(index) == token || open.iter().any(|open| open.is(field));
+    let protection = shape.writes.protection;
+    let is_among = |fields: Option<&[&'static Field]>, field: &Field| {
+        fields.unwrap_or_default().iter().any(|one| one.is(field))
+    };
+    let is_open = |index: usize, field: &Field, now: &Value| {
+        Some(index) == token
+            || is_among(protection.map(|protection| protection.open), field)
+            || (*now == Value::Bool(false)
+                && is_among(protection.map(|protection| protection.may_be_switched_off), field))
+    };
     let mut fields = shape.fields.iter().zip(&was.values).zip(values).enumerate();
-    fields.any(|(index, ((field, before), now))| before != now && !is_open(index, field))
+    fields.any(|(index, ((field, before), now))| before != now && !is_open(index, field, now))
 }
 
 /// Refuses to change rows of a batch that carry roles which count, each with its place in the body.
@@ -181,6 +205,9 @@ pub fn check_deletions<'a>(
     rows: impl Iterator<Item = (String, &'a StoredRow)>,
 ) -> Result<(), Problem> {
     let shape = shape.base();
+    if shape.writes.is_removable {
+        return Ok(());
+    }
     let guarded = rows.filter(|(_, row)| !(shape.writes.is_open)(&row.values));
     check_all(context, tx, guarded.map(|(base, row)| (base, shape.all_protectors(context, row))))
 }
@@ -221,7 +248,9 @@ pub fn check(
     if context.authority.is_below_none() {
         return Ok(());
     }
-    targets.retain(|target| !context.cleared.borrow().contains(&target.id));
+    // a client app and a user may have the same id
+    let by = address_of(protection);
+    targets.retain(|target| !context.cleared.borrow().contains(&(by, target.id)));
     let ids: Vec<Uuid> = targets.iter().map(|target| target.id).collect();
     let mut counting: Vec<CarriedRole> = Vec::new();
     for chunk in ids.chunks(LIST) {
@@ -229,7 +258,7 @@ pub fn check(
         counting.extend(found.into_iter().filter(|carried| context.authority.is_below(carried)));
     }
     if counting.is_empty() {
-        context.cleared.borrow_mut().extend(ids);
+        context.cleared.borrow_mut().extend(ids.into_iter().map(|id| (by, id)));
         return Ok(());
     }
     let role_of =
@@ -243,12 +272,20 @@ pub fn check(
     Err(refusal(protection.carried_by, &counting, errors))
 }
 
+/// What tells protections apart.
+fn address_of(protection: &Protection) -> usize {
+    std::ptr::from_ref(protection).addr()
+}
+
 impl CarriedBy {
     /// Why an element of a batch is refused.
     fn told(self, id: Uuid, role: &str) -> String {
         match self {
             Self::Itself => format!("{id} carries the role {role}"),
             Self::WhoSignsIn => format!("somebody who signs in by {id} has the role {role}"),
+            Self::WhoLendsThem => {
+                format!("{id} is a client app for the platform, which takes the role {role}")
+            }
         }
     }
 
@@ -260,6 +297,9 @@ impl CarriedBy {
             ),
             Self::WhoSignsIn => format!(
                 "This decides how people sign in by {id}. One of them has the role {role}, and your roles do not cover that. Somebody who holds it can do this, or give those whom you administer a user store of their own."
+            ),
+            Self::WhoLendsThem => format!(
+                "{id} carries the role {role}, as the console's client app, or by a resource of the platform, and your roles do not cover that. Somebody who holds it can do this."
             ),
         }
     }

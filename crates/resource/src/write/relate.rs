@@ -39,6 +39,11 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange)
     let key = key_of(call, shape)?;
     let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
+    if let Some(protection) = shape.base().writes.protection.filter(|protection| protection.sets_are_acts)
+        && let Value::Id(id) = owner.value(shape.plan().key)
+    {
+        check(&call.context, tx, protection, vec![Target { base: String::new(), id: *id }])?;
+    }
     let wanted = Wanted { owner: &owner, is_all: how == RelationChange::Set, listed };
     let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
     for change in &mut all {

@@ -40,7 +40,10 @@ static PROTECTION: Protection = Protection {
     find: roles_of_groups,
     carried_by: CarriedBy::Itself,
     open: &[Group::NAME.field()],
+    may_be_switched_off: &[],
     links: Links::AllBut(&[]),
+    // whoever synchronizes sends the members as they are
+    sets_are_acts: false,
     reached_by: &[],
 };
 

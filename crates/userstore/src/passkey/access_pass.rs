@@ -17,7 +17,7 @@ use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
-    user::{USER, UserForUpdate, begin_attempt},
+    user::{USER, UserForUpdate, begin_attempt, still_counts},
 };
 
 id_types! {
@@ -346,7 +346,7 @@ pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> R
 }
 
 /// The passes of a user that are valid at a time.
-const GOOD: &str = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+const GOOD: &str = "SELECT id, digest, created_by_actor_id FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
     AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
 
 /// Whether the user has a pass that is valid now, and passes are on.
@@ -359,7 +359,8 @@ pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool,
     Ok(is_on && tx.one(GOOD, &parameters, |_| Ok(()))?.is_some())
 }
 
-/// The user's pass with this value, if it is valid now and passes are on.
+/// The user's pass with this value, if it is valid now and passes are on. One that somebody made who holds less than the user
+/// carries now is none: it may have been made before the user got a role.
 ///
 /// # Errors
 /// Those of the store.
@@ -372,9 +373,13 @@ pub fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, value: &Secret) -> R
     let parameters = [context.scope.store().into(), user.into(), context.now.0.into()];
     tx.query(GOOD, &parameters, |row: &Row<'_>| {
         if wanted.matches(row.bytes(1)?) {
-            right = Some(row.id(0)?);
+            right = Some((row.id(0)?, row.optional_id(2)?));
         }
         Ok(())
     })?;
-    Ok(right)
+    Ok(match right {
+        Some((_, Some(maker))) if !still_counts(context, tx, UserId(user), Some(maker))? => None,
+        // the server itself makes the first administrator's
+        right => right.map(|(id, _)| id),
+    })
 }

@@ -1,21 +1,25 @@
 //! Recovery transactions: a user who lost every authenticator is let back in, requested by one and approved
 //! by another.
 
+use chancery_application::is_independent;
 use chancery_record::{
     FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value, choice_types,
     id_types, record,
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, Reach, Reply, Shape, Tx, check_if_match, insert, list_where, load, load_by,
-    new_row, read_form, select_where, update_unversioned, write_stored,
+    Permit::UserStore, Problem, ProblemKind, Reach, Reply, Shape, Tx, check_if_match, insert, list_where,
+    load, load_by, new_row, read_form, select_where, update_unversioned, write_stored,
 };
 
 use super::{
     access_pass::user_in_body,
     event::{self, EventType},
 };
-use crate::{UserId, user::USER};
+use crate::{
+    UserId,
+    user::{USER, still_counts},
+};
 
 /// How long a transaction may take, in milliseconds.
 const LIFETIME: i64 = 24 * 3600 * 1000;
@@ -209,7 +213,7 @@ fn advance(
     from: &[RecoveryStatus],
     to: RecoveryStatus,
     event_type: Option<EventType>,
-    change: impl FnOnce(&Call, &mut RecoveryTransaction) -> Result<(), Problem>,
+    change: impl FnOnce(&Call, &mut Tx<'_>, &mut RecoveryTransaction) -> Result<(), Problem>,
 ) -> Result<Answer, Problem> {
     let key = RECOVERY.read_key(call.request.parameter(0))?;
     let was = load(&call.context, tx, &RECOVERY, None, key)?;
@@ -221,7 +225,7 @@ fn advance(
             format!("The recovery is {}; it must be {}.", transaction.status.name(), wanted.join(" or "));
         return Err(Problem::conflict(detail));
     }
-    change(call, &mut transaction)?;
+    change(call, tx, &mut transaction)?;
     transaction.status = to;
     if to != RecoveryStatus::Approved {
         transaction.open_user_id = None;
@@ -248,13 +252,50 @@ fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem>
 }
 
 fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, |call, transaction| {
+    let change = |call: &Call, tx: &mut Tx<'_>, transaction: &mut RecoveryTransaction| {
         if transaction.requested_by_actor_id == call.context.actor {
             return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
         }
+        check_independence(&call.context, tx, transaction)?;
         transaction.approved_by_actor_id = call.context.actor;
         Ok(())
-    })
+    };
+    advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, change)
+}
+
+/// Refuses an approval by who made the requester, was made by the requester, or has a maker in common with the requester.
+fn check_independence(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    transaction: &RecoveryTransaction,
+) -> Result<(), Problem> {
+    let forbidden = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
+    let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
+        return forbidden(
+            "An approval is one's own: approve with a token that was not exchanged for another's.",
+        );
+    };
+    let others: Vec<Uuid> = transaction.requested_by_actor_id.into_iter().collect();
+    if !is_independent(tx, actor, &others, transaction.requested_on)? {
+        return forbidden(
+            "Who asked for the recovery made you, or gave you a credential, an identity, a role or a membership with one; \
+             or you did that to them; or somebody did it to both: somebody else must approve.",
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a recovery that was asked for or approved by somebody who holds less than the user carries now: it may have been
+/// asked for before the user got a role.
+fn check_rank(context: &Context, tx: &mut Tx<'_>, transaction: &RecoveryTransaction) -> Result<(), Problem> {
+    for actor in [transaction.requested_by_actor_id, transaction.approved_by_actor_id] {
+        if !still_counts(context, tx, transaction.user_id, actor)? {
+            let detail = "The user carries a role which those who asked for the recovery and approved it do not both hold. \
+                Cancel it, and ask anew.";
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
+        }
+    }
+    Ok(())
 }
 
 fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -264,7 +305,8 @@ fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         &[RecoveryStatus::Approved],
         RecoveryStatus::Completed,
         Some(EventType::RecoveryCompleted),
-        |call, transaction| {
+        |call, tx, transaction| {
+            check_rank(&call.context, tx, transaction)?;
             transaction.completed_on = Some(call.context.now);
             Ok(())
         },
@@ -278,6 +320,6 @@ fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         &[RecoveryStatus::Requested, RecoveryStatus::Approved],
         RecoveryStatus::Cancelled,
         Some(EventType::RecoveryCancelled),
-        |_, _| Ok(()),
+        |_, _, _| Ok(()),
     )
 }

@@ -46,7 +46,7 @@ pub fn send_link(
         spend_for_nobody(context, tx)?;
         return Ok(true);
     }
-    let (token, end) = token::make(context, tx, found.was.rid)?;
+    let (token, end) = token::make(context, tx, found.was.rid, Some(user.id.0))?;
     let link = link(user.id.0, &token);
     mail::send_token(context, tx, &found, (&token, end), Some(link))?;
     // the user's concurrency token stays: else strangers could make an administrator's change fail

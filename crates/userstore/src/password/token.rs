@@ -4,8 +4,9 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, StoreError, Tx, Work, random, read_form,
+    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, Tx, Work, random, read_form,
 };
+use uuid::Uuid;
 
 use super::{
     ResetPasswordWithToken,
@@ -14,19 +15,29 @@ use super::{
     set::{self, HashOutcome, options},
     stored_hash,
 };
-use crate::user::UserForUpdate;
+use crate::user::{UserForUpdate, still_counts};
 
-/// Creates a user's token, which replaces the one before.
-pub(super) fn make(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
+/// Creates a user's token, which replaces the one before. `by`: who asked for it.
+pub(super) fn make(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    user: i64,
+    by: Option<Uuid>,
+) -> Result<(Secret, Timestamp), Problem> {
     let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     let lifetime = options(context)?.span("PasswordResetTokenLifetime");
     let end = Timestamp(context.now.0.saturating_add(lifetime));
     tx.queue(
         &StateTable::PasswordReset.insert(
-            "(user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (user_rid) DO UPDATE SET digest = excluded.digest, expires_on = excluded.expires_on",
+            "(user_rid, digest, expires_on, made_by) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (user_rid) DO UPDATE \
+             SET digest = excluded.digest, expires_on = excluded.expires_on, made_by = excluded.made_by",
         ),
-        vec![Value::Int(user), digest(context, &token).into(), Value::Int(end.0)],
+        vec![
+            Value::Int(user),
+            digest(context, &token).into(),
+            Value::Int(end.0),
+            by.map_or(Value::Null, Value::Id),
+        ],
     )?;
     Ok((token, end))
 }
@@ -35,12 +46,22 @@ fn digest(context: &Context, token: &Secret) -> Vec<u8> {
     context.app.master.digest("password-reset", token.expose())
 }
 
-fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, StoreError> {
+/// Whether a token is the user's, and good now. One that somebody asked for who holds less than the user carries now is not: it
+/// may have been made before the user got a role.
+fn is_good(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: &UserForUpdate,
+    token: &Secret,
+) -> Result<bool, Problem> {
     let wanted = Secret::new(digest(context, token));
-    let text = "SELECT digest FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
-    let kept =
-        tx.one(text, &[Value::Int(user), Value::Int(context.now.0)], |row| Ok(row.bytes(0)?.to_vec()))?;
-    Ok(kept.is_some_and(|kept| wanted.matches(&kept)))
+    let text = "SELECT digest, made_by FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
+    let parameters = [Value::Int(found.was.rid), Value::Int(context.now.0)];
+    let kept = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_id(1)?)))?;
+    match kept {
+        Some((kept, maker)) if wanted.matches(&kept) => still_counts(context, tx, found.user.id, maker),
+        _ => Ok(false),
+    }
 }
 
 pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -72,7 +93,7 @@ fn require_address(found: &UserForUpdate) -> Result<(), Problem> {
 }
 
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: UserForUpdate) -> Result<Answer, Problem> {
-    let (token, end) = make(&call.context, tx, found.was.rid)?;
+    let (token, end) = make(&call.context, tx, found.was.rid, call.context.actor)?;
     mail::send_token(&call.context, tx, &found, (&token, end), None)?;
     // no field of the user changes: the request for a token is an audit entry of its own
     found.tell_and_answer(call, tx, "password-reset-requested")
@@ -87,7 +108,7 @@ pub(super) fn admit(
 ) -> Result<Option<UserForUpdate>, Problem> {
     let Some(found) = found else { return Ok(None) };
     let is_admitted = found.user.is_admitted(context.now) && !found.user.lockout().is_shut();
-    Ok(if is_admitted && is_good(context, tx, found.was.rid, token)? { Some(found) } else { None })
+    Ok(if is_admitted && is_good(context, tx, &found, token)? { Some(found) } else { None })
 }
 
 /// The outcome of checking and hashing the new password; without a user, the token was refused.

@@ -145,6 +145,8 @@ static PROTECTION: Protection = Protection {
     open: &[],
     links: Links::Open,
     reached_by: &[],
+    may_be_switched_off: &[],
+    sets_are_acts: false,
 };
 
 /// The shape of SCIM tokens.

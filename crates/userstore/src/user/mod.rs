@@ -10,7 +10,7 @@ mod standing;
 mod states;
 mod unique_email;
 
-use chancery_application::{EndOf, roles_of_users, sign_out};
+use chancery_application::{EndOf, first_above, roles_of_users, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
@@ -145,9 +145,29 @@ static PROTECTION: Protection = Protection {
         User::LOCALE.field(),
         User::SCIM_EXTRA.field(),
     ],
+    may_be_switched_off: &[],
     links: Links::Open,
+    sets_are_acts: false,
     reached_by: &[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()],
 };
+
+/// Whether what somebody made for a user still counts now: nobody's who holds less than the user carries. What the user asked
+/// for counts.
+///
+/// # Errors
+/// The store's.
+pub fn still_counts(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    user: UserId,
+    maker: Option<Uuid>,
+) -> Result<bool, Problem> {
+    if maker == Some(user.0) {
+        return Ok(true);
+    }
+    let carried = roles_of_users(context, tx, &[user.0])?;
+    Ok(first_above(tx, &carried, maker)?.is_none())
+}
 
 /// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)

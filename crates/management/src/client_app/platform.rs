@@ -1,0 +1,37 @@
+//! Client apps for the platform: the console's, and those that have one of the platform's resources. Whoever signs in to one
+//! lends it the rights of a person who administers, so that whoever says where its answers go could have these rights.
+
+use chancery_record::Value;
+use chancery_resource::{
+    CONSOLE, CarriedBy, CarriedRole, Context, Lineage, Links, PLATFORM, Problem, Protection, RoleType, Sql,
+    Tx,
+};
+use uuid::Uuid;
+
+use super::ClientApp;
+
+/// What of a client app for the platform is protected from everybody but a SystemAdmin: all of it, with what belongs to it,
+/// and its links from either side. To disable it is no way in.
+pub static PROTECTION: Protection = Protection {
+    find,
+    carried_by: CarriedBy::WhoLendsThem,
+    open: &[],
+    may_be_switched_off: &[ClientApp::ENABLED.field()],
+    links: Links::AllBut(&[]),
+    sets_are_acts: true,
+    reached_by: &[],
+};
+
+fn find(_: &Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
+    let mut found: Vec<Uuid> = apps.iter().copied().filter(|app| *app == CONSOLE).collect();
+    let mut sql = Sql::new("SELECT DISTINCT client_app_id FROM client_app_resource WHERE client_app_id IN ");
+    sql.add_list(apps.iter().copied().map(Value::Id));
+    sql.add(" AND key IN ");
+    sql.add_list(PLATFORM.iter().map(|key| Value::from(*key)));
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push(row.id(0)?);
+        Ok(())
+    })?;
+    let carried = |row| CarriedRole { row, role: RoleType::SystemAdmin, granted_for: Lineage::default() };
+    Ok(found.into_iter().map(carried).collect())
+}

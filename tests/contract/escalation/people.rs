@@ -59,7 +59,7 @@ async fn forget_makers(world: &World) {
     world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
 }
 
-fn patch(path: &str, value: Value) -> Value {
+fn patch(path: &str, value: &Value) -> Value {
     json!({
         "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
         "Operations": [{ "op": "replace", "path": path, "value": value }],
@@ -96,13 +96,13 @@ on_both_engines! {
         assign(&world, "PlatformUser", &boss, ("SystemAdmin", json!({}))).await;
         let emails = json!([{ "value": "eve@example.org", "primary": true }]);
         for (path, value) in [("externalId", json!("s-eve")), ("userName", json!("eve")), ("emails", emails), ("active", json!(false))] {
-            let answer = directory.patch(&format!("{users}/{}", id(&boss)), patch(path, value.clone())).await;
+            let answer = directory.patch(&format!("{users}/{}", id(&boss)), patch(path, &value)).await;
             assert!(is_refused(&answer), "{path}: {}", answer.status);
-            directory.patch(&format!("{users}/{}", id(&plain)), patch(path, value)).await.expect(200);
+            directory.patch(&format!("{users}/{}", id(&plain)), patch(path, &value)).await.expect(200);
         }
         let now = world.all(&format!("ApplicationUser/{}", id(&boss))).await;
         assert_eq!(now["identities"][0]["subject"], json!("s-boss"));
-        let renamed = patch("name.familyName", json!("Lovelace"));
+        let renamed = patch("name.familyName", &json!("Lovelace"));
         directory.patch(&format!("{users}/{}", id(&boss)), renamed).await.expect(200);
     }
 
@@ -113,7 +113,7 @@ on_both_engines! {
         assign(&world, "PlatformUser", &boss, ("TenantAdmin", json!({ "applyToTenantId": world.all("Tenant").await[0]["id"] }))).await;
         let one = format!("{users}/{}", id(&boss));
         for _ in 0..2 {
-            assert!(is_refused(&directory.patch(&one, patch("active", json!(false))).await));
+            assert!(is_refused(&directory.patch(&one, patch("active", &json!(false))).await));
             assert!(is_refused(&directory.delete(&one).await));
         }
         let path = format!("{BASE}/Event?count=1000&wait=5&type=platform.management.applicationuser.removal-refused");

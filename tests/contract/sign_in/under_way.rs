@@ -179,8 +179,15 @@ on_both_engines! {
             assert_eq!(asked.header("access-control-allow-origin"), Some("*"), "{path}");
             assert!(asked.header("access-control-allow-credentials").is_none());
             let answer = world.anonymous.get(path).await;
-            assert_eq!(answer.header("access-control-allow-origin").is_some(), answer.status != 405, "{path}");
+            assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
         }
+        // also that there is none of these, or not by this method
+        let nobody = "/t/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f/.well-known/openid-configuration";
+        for (path, status) in [(nobody, 404), ("/connect/tokens", 404), ("/.well-known/nothing", 404), ("/connect/token", 405)] {
+            let refused = world.anonymous.get(path).await.is(status);
+            assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "{path}");
+        }
+        assert!(world.anonymous.get("/nothing").await.is(404).header("access-control-allow-origin").is_none());
         let page = world.anonymous.get("/connect/authorize").await;
         assert!(page.header("access-control-allow-origin").is_none());
     }

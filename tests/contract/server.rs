@@ -351,3 +351,37 @@ async fn tls_and_an_address_for_metrics() {
     assert!(curl(&[&format!("http://{metrics}/metrics")]).contains("chancery_answers"));
     assert!(curl(&[&format!("http://{metrics}/health/live")]).contains("no-such-route"));
 }
+
+/// Makes another name for a file.
+type MakeLink = fn(&std::path::Path, &std::path::Path) -> std::io::Result<()>;
+
+/// A link to the file is the file: a second process is refused, and the first one's data stays whole.
+#[tokio::test]
+async fn an_embedded_database_is_for_one_process_by_whatever_name() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let links: [(&str, MakeLink); 2] = [
+        ("hard", |file, link| std::fs::hard_link(file, link)),
+        ("symbolic", |file, link| std::os::unix::fs::symlink(file, link)),
+    ];
+    for (kind, make_link) in links {
+        let other = Database::create(Engine::Sqlite);
+        let file = |database: &Database, name: &str| database.folder().join(name);
+        make_link(&file(&database, "chancery.sqlite"), &file(&other, "chancery.sqlite")).unwrap();
+        std::fs::copy(file(&database, "master.key"), file(&other, "master.key")).unwrap();
+        let mut refused = Process::start_unready(&other, &[]);
+        assert!(
+            refused.greeting.is_empty(),
+            "a second process starts by a {kind} link: {:?}",
+            refused.greeting
+        );
+        assert!(!refused.wait());
+        let log = std::fs::read_to_string(&refused.log).unwrap();
+        assert!(log.contains("is in use") && log.contains("another server holds its lock"), "{log}");
+        server
+            .admin
+            .post("/api/userstore/v2/default/administration/User", json!({ "loginName": kind }))
+            .await
+            .expect(201);
+    }
+}

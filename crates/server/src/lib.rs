@@ -5,6 +5,7 @@ mod audit;
 mod config;
 mod configuration;
 mod console;
+mod database_lock;
 mod elsewhere;
 mod end;
 mod first_start;

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
@@ -24,7 +24,9 @@ use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tl
 use serde_json::json;
 
 use crate::{
-    Config, Reload, RootAccess, console, elsewhere, first_start,
+    Config, Reload, RootAccess, console,
+    database_lock::DatabaseLock,
+    elsewhere, first_start,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     log, recover, webhook,
 };
@@ -76,7 +78,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl StartError {
-    fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
+    pub(crate) fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self(format!("{what}: {why}"))
     }
 }
@@ -93,7 +95,7 @@ pub struct Server {
     others: Vec<Listener>,
     mail_settings: MailSettings,
     /// The lock of an embedded database, held for the server's lifetime.
-    _lock: Option<File>,
+    _lock: Option<DatabaseLock>,
 }
 
 impl Server {
@@ -381,7 +383,7 @@ pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
 }
 
 /// Creates the folders, and locks an embedded database for this process.
-fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
+fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError> {
     let make = |folder: &Path| {
         // an existing folder keeps its permissions
         let mut builder = fs::DirBuilder::new();
@@ -397,23 +399,7 @@ fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make(folder)?;
     }
-    let lock_path = format!("{}.lock", path.display());
-    let failed = |error: io::Error| StartError::new(format!("cannot lock {lock_path}"), error);
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let lock = options.open(&lock_path).map_err(failed)?;
-    #[cfg(unix)]
-    lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::WouldBlock) => Err(StartError::new(
-            format!("{} is in use", path.display()),
-            "another server holds its lock. An embedded database is for one process; use PostgreSQL for more",
-        )),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
+    DatabaseLock::take(path).map(Some)
 }
 
 /// Reads the master key, or creates it, readable by its owner alone. It is never made anew beside a database that has data:

@@ -220,7 +220,8 @@ impl Sqlite {
     }
 
     pub fn has_sealed_keys(path: &Path) -> Result<bool, Error> {
-        if !path.exists() {
+        // a file that was just made is empty
+        if std::fs::metadata(path).map_or(true, |facts| facts.len() == 0) {
             return Ok(false);
         }
         let reader = Connection::open(path, true, ONCE, &Arc::default())?;

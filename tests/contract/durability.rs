@@ -92,6 +92,26 @@ async fn the_write_ahead_log_is_checkpointed() {
     until("the file has grown", || async { size() > before }).await;
 }
 
+/// Who was erased is in no file of the database any more, while the server runs.
+#[tokio::test]
+async fn an_erased_person_is_in_no_file() {
+    const NAME: &str = "zqerasedperson";
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let body = json!({ "loginName": "ada", "firstName": NAME });
+    let user = server.admin.post(USERS, body).await.is(201).json();
+    let is_there = || {
+        let files = ["", "-wal", "-shm"].map(|end| database.folder().join(format!("chancery.sqlite{end}")));
+        let has = |bytes: Vec<u8>| bytes.windows(NAME.len()).any(|window| window == NAME.as_bytes());
+        files.into_iter().any(|file| std::fs::read(file).is_ok_and(has))
+    };
+    assert!(is_there(), "the name is looked for where it is");
+    let erase = format!("{USERS}/{}/erase", user["id"].as_str().unwrap());
+    server.admin.post(&erase, json!({})).await.expect(204);
+    until("the name is gone", || async { !is_there() }).await;
+    server.admin.post(USERS, json!({ "loginName": "bob" })).await.expect(201);
+}
+
 /// Two processes on one PostgreSQL see each other's writes, and rights, at once.
 #[tokio::test]
 async fn two_processes_are_one_service() {

@@ -194,6 +194,8 @@ struct Counters {
     is_full: AtomicBool,
     /// Whether the writer has ended.
     is_broken: AtomicBool,
+    /// Whether the write-ahead log has what was erased since.
+    has_erased: AtomicBool,
 }
 
 impl Sqlite {

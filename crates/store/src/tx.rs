@@ -12,6 +12,7 @@ pub struct Tx<'c> {
     pub(crate) operation: &'static str,
     failure: Option<Error>,
     is_dry_run: bool,
+    erases: bool,
     proof: Option<CommitProof>,
     commit_outcome: Option<CommitOutcome>,
 }
@@ -38,7 +39,15 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, operation: "", failure: None, is_dry_run: false, proof: None, commit_outcome: None }
+        Self {
+            engine,
+            operation: "",
+            failure: None,
+            is_dry_run: false,
+            erases: false,
+            proof: None,
+            commit_outcome: None,
+        }
     }
 
     /// Reads rows; `each` gets every row as it arrives.
@@ -246,6 +255,16 @@ impl<'c> Tx<'c> {
     /// secret.
     pub const fn commit_dry_run(&mut self) {
         self.is_dry_run = false;
+    }
+
+    /// Records that the operation erases what must not be read again, such as a person: SQLite's log, which has what was written
+    /// before, is emptied soon after the commit.
+    pub const fn note_erasure(&mut self) {
+        self.erases = true;
+    }
+
+    pub(crate) const fn erases(&self) -> bool {
+        self.erases
     }
 
     /// The security epoch.

@@ -85,6 +85,7 @@ fn destroy(
 ) -> Result<(), Problem> {
     remove(context, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
+        tx.note_erasure();
         // stored answers that show many persons are not encrypted under a key of this person alone
         let text =
             "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";

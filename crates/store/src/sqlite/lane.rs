@@ -168,7 +168,11 @@ impl Lane {
 
     fn attempt(&self, job: &mut Job) -> Result<bool, Error> {
         self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
-            let kept = job.run(&mut Tx::new(Engine::Sqlite(&self.writer)));
+            let mut tx = Tx::new(Engine::Sqlite(&self.writer));
+            let kept = job.run(&mut tx);
+            if matches!(kept, Ok(true)) && tx.erases() {
+                self.counters.has_erased.store(true, Ordering::Relaxed);
+            }
             if self.writer.raw.is_autocommit() {
                 return Err(kept.err().unwrap_or_else(|| Error::Unavailable("the disk failed".into())));
             }
@@ -180,12 +184,14 @@ impl Lane {
         })
     }
 
-    /// When the write-ahead log exceeds its bound, writes wait for a checkpoint that truncates it. Long
-    /// readers can prevent that; then it is tried again after further growth.
+    /// When the write-ahead log exceeds its bound, or has what was erased, writes wait for a checkpoint that truncates it. Long
+    /// readers can prevent that; then it is tried again after further growth, and where something was erased after the next
+    /// commit: the checkpointer sees to it that there is one.
     fn bound_log(&mut self) {
         let bytes = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.counters.log_bytes.store(bytes, Ordering::Relaxed);
-        if bytes < self.retry_at {
+        let has_erased = self.counters.has_erased.load(Ordering::Relaxed);
+        if bytes < self.retry_at && !has_erased {
             return;
         }
         let _ = self.writer.raw.busy_timeout(CHECKPOINT_WAIT);
@@ -196,3 +202,6 @@ impl Lane {
         tracing::debug!(bytes, left, ?outcome, "checkpoint in the lane");
     }
 }
+        if left == 0 {
+            self.counters.has_erased.store(false, Ordering::Relaxed);
+        }

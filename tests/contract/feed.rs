@@ -288,6 +288,36 @@ on_both_engines! {
 }
 
 on_both_engines! {
+    /// An event about one's own app that was linked to another customer's tenant names no tenant that its reader does not see,
+    /// by the feed and by the stream.
+    async fn an_event_names_nothing_that_its_reader_does_not_see(world: World) {
+        let (own, other) = (world.other_subscription("own").await, world.other_subscription("other").await);
+        let tenant = async |subscription: &Json| world.make("Tenant", json!({ "name": "t", "subscriptionId": subscription })).await;
+        let (near, far) = (tenant(&own).await, tenant(&other).await);
+        let app = world.make("ClientApp", json!({ "name": "cross", "subscriptionId": own, "allowCrossSubscription": true })).await;
+        let tenants = format!("/api/management/v2/ClientApp/{}/tenants", id(&app));
+        let both = json!({ "relatedIds": [near["id"], far["id"]] });
+        world.admin.put(&tenants, both.clone()).await.expect(202);
+        world.admin.delete_with(&tenants, both).await.expect(202);
+        place(&world).await;
+        let reader = world.client_in(&own, "reader", &[("SubscriptionAdmin", None, None)]).await;
+        let links = |told: &Json| -> Vec<Json> {
+            let links = items(told).iter().filter(|event| event["subject"] == app["id"] && event["data"]["relation"] == "tenants");
+            links.map(|event| json!([event["data"]["added"], event["data"]["removed"], event["data"]["complete"]])).collect()
+        };
+        let told = read(&reader, CONFIGURATION, "count=1000").await;
+        assert_eq!(links(&told), [json!([[near["id"]], [], false]), json!([[], [near["id"]], false])]);
+        assert!(!told.to_string().contains(id(&far)), "{told}");
+        let all = links(&read(&world.admin, CONFIGURATION, "count=1000").await);
+        assert_eq!((all[0][0].as_array().unwrap().len(), &all[0][2]), (2, &Json::Null), "who sees everything is told of both");
+        let path = format!("{CONFIGURATION}/stream?subject={}&type=platform.management.clientapp.related", id(&app));
+        let mut stream = reader.stream(&path, &[("accept", "text/event-stream")]).await;
+        let event = stream.next().await.unwrap();
+        assert!(event.data.contains(id(&near)) && !event.data.contains(id(&far)), "{}", event.data);
+    }
+}
+
+on_both_engines! {
     /// Section 3: `dataschema` leads to the JSON Schema of the event's type, which is everybody's.
     async fn every_type_of_events_has_a_schema(world: World) {
         world.user("ada").await;

@@ -1,6 +1,9 @@
 //! Events as readers get them: the envelope that is kept, where it stands, and what it belongs to.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use chancery_store::Tx;
 use serde::{Deserialize, Serialize};
@@ -100,16 +103,18 @@ pub fn delivered(
     }
 }
 
-/// Of whom a reader learns that they acted.
-pub enum Seen {
-    /// Of everybody.
-    Everybody,
-    /// Of these.
-    These(HashSet<Uuid>),
+/// Which ids in events a reader learns; all, where there is no set.
+#[derive(Default)]
+pub struct Seen {
+    /// Of those who acted.
+    actors: Option<HashSet<Uuid>>,
+    /// Of what was linked.
+    linked: Option<HashSet<Uuid>>,
 }
 
 impl Seen {
-    /// Those who acted in these events and whom the caller may see among the rows of these resources.
+    /// Those who acted in these events and whom the caller may see among the rows of these resources, and those of what was
+    /// linked that the caller sees. What is gone is nobody's to see.
     pub fn read(
         context: &Context,
         tx: &mut Tx<'_>,
@@ -117,7 +122,7 @@ impl Seen {
         actors: &[&Shape],
     ) -> Result<Self, Problem> {
         if matches!(context.scope, Scope::Everything) {
-            return Ok(Self::Everybody);
+            return Ok(Self::default());
         }
         let mut seen: HashSet<Uuid> = context.actor.into_iter().collect();
         let named: HashSet<Uuid> = events.iter().filter_map(|event| actor(&event.data)).collect();
@@ -125,22 +130,77 @@ impl Seen {
         for shape in actors {
             seen.extend(visible(context, tx, shape, &named)?.into_keys());
         }
-        Ok(Self::These(seen))
+        let linked = match context.scope {
+            // a store's readers see all of it
+            Scope::Store(_) => None,
+            _ => Some(linked_and_seen(context, tx, events)?),
+        };
+        Ok(Self { actors: Some(seen), linked })
     }
 
-    /// Takes away who acted where the caller may not see them.
+    /// Takes away who acted, and what was linked, where the caller may not see them.
     pub fn hide(&self, data: &mut Map<String, Json>) {
-        if let (Self::These(seen), Some(acted)) = (self, actor(data))
+        if let (Some(seen), Some(acted)) = (&self.actors, actor(data))
             && !seen.contains(&acted)
         {
             data.insert("actor".to_owned(), Json::Null);
         }
+        let Some(seen) = &self.linked else { return };
+        let mut is_whole = true;
+        for side in SIDES {
+            let Some(Json::Array(listed)) = data.get_mut(side) else { continue };
+            let count = listed.len();
+            listed.retain(|id| parsed(id).is_some_and(|id| seen.contains(&id)));
+            is_whole &= listed.len() == count;
+        }
+        if !is_whole {
+            data.insert("complete".to_owned(), Json::Bool(false));
+        }
     }
+}
+
+/// The members of an event that list what was linked.
+const SIDES: [&str; 2] = ["added", "removed"];
+
+/// Of what these events of the configuration say was linked, that which the caller sees.
+fn linked_and_seen(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    events: &[Delivered],
+) -> Result<HashSet<Uuid>, Problem> {
+    let mut by_target: HashMap<&str, (&Shape, HashSet<Uuid>)> = HashMap::new();
+    for event in events {
+        // of a relation that this release does not have, nobody sees anything
+        let Some(target) = target_of(context, event) else { continue };
+        let listed = SIDES.iter().filter_map(|side| event.data.get(*side)?.as_array());
+        let (_, ids) = by_target.entry(target.name).or_insert_with(|| (target, HashSet::new()));
+        ids.extend(listed.flatten().filter_map(parsed));
+    }
+    let mut seen = HashSet::new();
+    for (target, ids) in by_target.into_values() {
+        let ids: Vec<Uuid> = ids.into_iter().collect();
+        seen.extend(visible(context, tx, target, &ids)?.into_keys());
+    }
+    Ok(seen)
+}
+
+/// What the links of an event lead to.
+fn target_of(context: &Context, event: &Delivered) -> Option<&'static Shape> {
+    let relation = event.data.get("relation")?.as_str()?;
+    let name = event.r#type.strip_prefix("platform.management.")?.strip_suffix(".related")?;
+    let shapes = context.app.services.iter().flat_map(|service| service.all()).map(|op| op.shape.base());
+    let mut linking = shapes.filter(|shape| shape.name.eq_ignore_ascii_case(name));
+    let found = linking.find_map(|shape| shape.relations.iter().find(|known| known.audited_as == relation));
+    found.map(|relation| relation.target)
+}
+
+fn parsed(id: &Json) -> Option<Uuid> {
+    id.as_str()?.parse().ok()
 }
 
 /// Who acted.
 pub fn actor(data: &Map<String, Json>) -> Option<Uuid> {
-    data.get("actor").and_then(Json::as_str).and_then(|id| id.parse().ok())
+    data.get("actor").and_then(parsed)
 }
 
 /// Where the JSON Schema of a type of events is.
@@ -166,7 +226,7 @@ pub fn envelope_schema() -> Json {
             "dataschema": text("Where the JSON Schema of events of this type is: at this server."),
             "sequence": text("Its position in the feed, with zeros in front: 20 digits. What is sent to a receiver alone has none."),
             "traceparent": text("The request behind it (W3C Trace Context)."),
-            "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each; addedCount, removedCount and complete: false where there are more), scope." },
+            "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each, with addedCount and removedCount where there are more, and only what the reader may see; complete: false where some are left out), scope." },
         },
     })
 }

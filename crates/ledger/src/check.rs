@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{format_timestamp, parse_timestamp};
 
 use crate::{
-    entry::{Stamp, content_digest, leaf_data, signed_form},
+    entry::{Stamp, content_digest, key_person, leaf_data, signed_form},
     finding::{FindingKind, Report},
     keys::AuditKeys,
     line::EntryLine,
@@ -47,8 +47,21 @@ pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>
         }
     }
     checked.erased = check_contents(entry, &decoded, report);
+    // the leaf leaves out a person with whom the key begins: what has contents names that person all the same
+    let has_contents = original.is_some() || current.is_some();
+    if has_contents
+        && entry.person.is_none()
+        && OF_KEY.contains(&stamp.area)
+        && key_person(stamp.primary_key).is_some()
+    {
+        let detail = "its person is gone, with whom its key begins";
+        report.entry(FindingKind::Altered, entry.position, entry.id, detail);
+    }
     checked
 }
+
+/// The areas whose keys begin with the person whose contents their entries have.
+const OF_KEY: [&str; 4] = ["ApplicationUser", "User", "UserImage", "UserProfile"];
 
 /// An entry's members as bytes.
 struct Decoded<'a> {

@@ -260,6 +260,39 @@ on_both_engines! {
         assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await, ["1"]);
     }
 
+    /// A refusal changes nothing and can be had without end: of a long one the beginning is kept, and of one caller so many.
+    async fn refusals_take_little_room(world: World) {
+        let users = world.path("/User");
+        let wrong: Value = (0..150).map(|number| (format!("k{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+        let ask = async |key: &str| send(&world.admin, Method::POST, &users, &[("idempotency-key", key)], &wrong).await;
+        let first = ask("wrong").await.problem(400, "invalid-request");
+        let again = ask("wrong").await;
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        let again = again.problem(400, "invalid-request");
+        let all = |problem: &Value| problem["errors"].as_array().unwrap().len() as u64 + problem["moreErrors"].as_u64().unwrap();
+        assert!(all(&first) > 150 && all(&first) == all(&again), "{again}");
+        assert_eq!(again["errors"][0], first["errors"][0]);
+        let size = "SELECT CAST(length(answer) AS TEXT) FROM idempotent_answer";
+        let size: usize = texts(&world, size).await[0].parse().unwrap();
+        assert!(size < 1_200, "{size}");
+        // as if the caller had been refused that often
+        let fill = "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on, answer, persons, refused_on) \
+            SELECT caller, ?1, request_digest, attempt, started_on, answer, persons, refused_on FROM idempotent_answer \
+            WHERE length(key_digest) > 4 LIMIT 1";
+        let one = |number: u32| (fill, vec![Bound::Bytes(number.to_be_bytes().to_vec())]);
+        world.sql((0..9_998).map(one).collect()).await;
+        ask("one more").await.expect(400);
+        let full = ask("too many").await;
+        let seconds: u32 = full.header("retry-after").unwrap().parse().unwrap();
+        assert!((86_000..=86_400).contains(&seconds), "{seconds}");
+        full.problem(429, "too-many-requests");
+        // what was answered is told again, nobody else is concerned, and without a key all is as before
+        assert_eq!(ask("wrong").await.is(400).header("idempotency-replayed"), Some("true"));
+        world.admin.post(&users, wrong.clone()).await.expect(400);
+        let other = world.client("other", &[("SystemAdmin", None, None)]).await;
+        send(&other, Method::POST, &users, &[("idempotency-key", "k")], &json!({ "loginName": "ada" })).await.expect(201);
+    }
+
     /// Section 15: a request body with `Content-Encoding` is 415 and tells `Accept-Encoding`.
     async fn an_encoded_body_is_refused(world: World) {
         let body = json!({ "loginName": "ada" });

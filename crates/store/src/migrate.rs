@@ -58,6 +58,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (53, include_str!("../../../migrations/0053_platform_consent.sql")),
     (54, include_str!("../../../migrations/0054_planted_credentials.sql")),
     (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
+    (56, include_str!("../../../migrations/0056_idempotent_refusal.sql")),
 ];
 
 /// The migration that adds the column of checksums.

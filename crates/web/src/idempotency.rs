@@ -18,6 +18,7 @@ use crate::{
     answer::{AnswerBody, add_headers, problem_body, respond},
     app::App,
     authority::Rights,
+    trace::TraceId,
 };
 
 /// How long an answer is stored, in milliseconds.
@@ -26,6 +27,10 @@ pub const KEPT: i64 = 24 * 3600 * 1000;
 const ABANDONED: i64 = 10_000;
 /// How often a claim is renewed while its request runs.
 const HELD: std::time::Duration = std::time::Duration::from_secs(3);
+/// The most bytes of a refusal that are kept: a caller can be refused without end, and nothing comes of it.
+const MOST_OF_REFUSAL: usize = 768;
+/// The most refusals of one caller that are kept.
+const MOST_REFUSALS: i64 = 10_000;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
 const JSON: &str = "application/json";
@@ -85,6 +90,8 @@ enum Found {
     Running(i64),
     Other,
     Erased,
+    /// Too many refusals of the caller are kept; for so many seconds.
+    Full(i64),
     Answer(Vec<u8>, Persons),
 }
 
@@ -123,6 +130,14 @@ pub async fn claim(
             "The request was answered. The answer told of a person who was erased since, or an earlier \
              release kept it, and it is gone.",
         )),
+        Found::Full(seconds) => Err(Problem::new(
+            ProblemKind::TooManyRequests,
+            format!(
+                "{MOST_REFUSALS} requests of this caller with an Idempotency-Key were refused within a day, and no more refusals \
+                 are kept. Nothing was done. Send it without a key, or later."
+            ),
+        )
+        .with_header("retry-after", seconds.to_string())),
         Found::Other => Err(Problem::new(
             ProblemKind::IdempotencyKeyReused,
             "This Idempotency-Key was used for another request. Make a new key for each request.",
@@ -137,7 +152,8 @@ pub async fn claim(
 impl HeldClaim {
     fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<Found, Problem> {
         let row = [Value::Id(self.caller), Value::Bytes(self.key.clone())];
-        if let Some(kept) = find(tx, &row)? {
+        let (kept, full) = find(tx, &row, now)?;
+        if let Some(kept) = kept {
             let stands = if kept.answer.is_some() { KEPT } else { ABANDONED };
             let age = now.0 - kept.since;
             if age < stands {
@@ -155,6 +171,9 @@ impl HeldClaim {
                 &StateTable::IdempotentAnswer.delete("WHERE caller = ?1 AND key_digest = ?2"),
                 row.to_vec(),
             )?;
+        }
+        if let Some(seconds) = full {
+            return Ok(Found::Full(seconds));
         }
         let [caller, key] = row;
         tx.set_commit_proof(
@@ -179,7 +198,7 @@ impl HeldClaim {
             answer.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let content_type = answer.content_type.unwrap_or(JSON).to_owned();
         let head = Head { status: answer.status, content_type, headers };
-        Ok(self.write(tx, self.seal(&head, body, &persons)?, &persons)?)
+        Ok(self.write(tx, self.seal(&head, body, &persons)?, &persons, None)?)
     }
 
     /// The persons whom an answer is about, and the part of its body to store. Where nothing changed no
@@ -255,11 +274,17 @@ impl HeldClaim {
         Ok(tx.queue_one(&text, parameters)?)
     }
 
-    fn write(&self, tx: &mut Tx<'_>, sealed: Vec<u8>, persons: &Persons) -> Result<(), Error> {
+    fn write(
+        &self,
+        tx: &mut Tx<'_>,
+        sealed: Vec<u8>,
+        persons: &Persons,
+        refused_on: Option<Timestamp>,
+    ) -> Result<(), Error> {
         let shows_of = if shows_persons(self.shape) { Value::Int(self.store) } else { Value::Null };
         let persons: Vec<u8> = persons.ids().flat_map(Uuid::into_bytes).collect();
         tx.queue_one(
-            &StateTable::IdempotentAnswer.update("SET answer = ?1, persons = ?5, shows_of = ?6 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4"),
+            &StateTable::IdempotentAnswer.update("SET answer = ?1, persons = ?5, shows_of = ?6, refused_on = ?7 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4"),
             vec![
                 Value::Bytes(sealed),
                 Value::Id(self.caller),
@@ -267,12 +292,13 @@ impl HeldClaim {
                 Value::Id(self.attempt),
                 Value::Bytes(persons),
                 shows_of,
+                refused_on.map_or(Value::Null, |time| Value::Int(time.0)),
             ],
         )
     }
 
-    /// Ends the claim of a failed request: a refusal is stored like an answer; one that may succeed when
-    /// repeated is not.
+    /// Ends the claim of a failed request: a refusal is stored like an answer, if it is long only the beginning of it; one that
+    /// may succeed when repeated is not.
     pub async fn finish(
         self,
         app: &App,
@@ -290,12 +316,13 @@ impl HeldClaim {
         let status = problem.status();
         let passing = matches!(status, 401 | 429 | 500..);
         let body = problem_body(&problem, parts);
-        let mut response = respond(status, PROBLEM, body.clone());
+        let mut response = respond(status, PROBLEM, body);
         add_headers(&mut response, problem.headers.clone());
         let headers =
             problem.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let head = Head { status, content_type: PROBLEM.to_owned(), headers };
-        let claim = self;
+        let kept = if passing { Vec::new() } else { shortened(problem.clone(), parts) };
+        let (claim, now) = (self, crate::app::now());
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
                 tx.queue(
@@ -305,7 +332,7 @@ impl HeldClaim {
                 )
             } else {
                 let nobody = Persons::default();
-                claim.write(tx, claim.seal(&head, &body, &nobody)?, &nobody)
+                claim.write(tx, claim.seal(&head, &kept, &nobody)?, &nobody, Some(now))
             }
         });
         if let Err(error) = settled.await {
@@ -343,6 +370,30 @@ impl HeldClaim {
     }
 }
 
+/// What is kept of a refusal: of many errors the first, and how many more there are.
+fn shortened(mut problem: Problem, parts: &Parts) -> Vec<u8> {
+    let counts = problem.detail == Problem::wrong(problem.errors.clone()).detail;
+    loop {
+        let body = problem_body(&problem, parts);
+        if body.len() <= MOST_OF_REFUSAL {
+            return body;
+        }
+        if problem.errors.is_empty() {
+            break;
+        }
+        let (kept, all) = (problem.errors.len() / 2, problem.errors.all());
+        while problem.errors.len() > kept {
+            problem.errors.pop();
+        }
+        problem.errors.count_more(all - problem.errors.all());
+        if counts {
+            problem.detail = Problem::wrong(problem.errors.clone()).detail;
+        }
+    }
+    let detail = "The request was refused before. What was told then was too long to be kept: send it with another key.";
+    Problem::new(problem.kind, detail).body("", &TraceId::of(parts).to_string())
+}
+
 /// The stored state of a key.
 struct Kept {
     request: Vec<u8>,
@@ -353,19 +404,33 @@ struct Kept {
     persons: Option<Vec<Uuid>>,
 }
 
-/// Reads the stored state of a caller's key.
-fn find(tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
+/// Reads the stored state of a caller's key, and for how many seconds no more refusals of the caller are kept, if there are
+/// too many.
+fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<Kept>, Option<i64>), Error> {
     let text = "SELECT a.request_digest, \
                 CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, a.persons \
                 FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
                 WHERE a.caller = ?1 AND a.key_digest = ?2";
-    tx.one(text, row, |row| {
+    let refusals = format!(
+        "SELECT count(*), COALESCE(min(refused_on), 0) FROM (SELECT refused_on FROM idempotent_answer \
+         WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MOST_REFUSALS}) refused"
+    );
+    let caller: Vec<Value> = row.iter().take(1).cloned().chain([Value::Int(now.0 - KEPT)]).collect();
+    let (mut kept, mut full) = (None, None);
+    tx.query_all(&[(text, row), (&refusals, &caller)], &mut |statement, row| {
+        if statement == 1 {
+            let (count, first) = (row.int(0)?, row.int(1)?);
+            full = (count >= MOST_REFUSALS).then(|| ((first + KEPT - now.0) / 1000).max(1));
+            return Ok(());
+        }
         let bytes = |column| {
             if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(|bytes| Some(bytes.to_vec())) }
         };
         let (answer, persons) = (bytes(2)?, bytes(3)?);
         let ids = |bytes: Vec<u8>| bytes.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
         let persons = persons.map(ids);
-        Ok(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons })
-    })
+        kept = Some(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons });
+        Ok::<_, Error>(())
+    })?;
+    Ok((kept, full))
 }

@@ -241,10 +241,10 @@ run_tests() {
     cargo nextest run --workspace --exclude chancery-bench --locked --no-fail-fast "$@"
 }
 
-# The same, and records the statements of each test for scripts/postgres-tests.
+# The same, and records the statements of each test for scripts/postgres-tests, and its holds for scripts/test-times.
 run_recorded_tests() {
-    local -x CHANCERY_STATEMENTS="$PWD/target/statements"
-    rm -rf "$CHANCERY_STATEMENTS"
+    local -x CHANCERY_STATEMENTS="$PWD/target/statements" CHANCERY_HOLDS="$PWD/target/holds"
+    rm -rf "$CHANCERY_STATEMENTS" "$CHANCERY_HOLDS"
     run_tests "$@"
 }
 

@@ -68,6 +68,52 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/0/loginName"]);
     }
 
+    /// What one element makes beside its row counts: nobody makes thousands of tenants, each with its options, in one
+    /// transaction, nor tries to.
+    async fn a_batch_counts_all_rows_that_it_makes(world: World) {
+        let kinds = world.all("IdpType").await;
+        let store = kinds.as_array().unwrap().iter().find(|kind| kind["factoryType"] == "UserStore").unwrap()["id"].clone();
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        for (resource, own) in [("Tenant", json!({ "subscriptionId": subscription })), ("IdpInstance", json!({ "idpTypeId": store }))] {
+            let count = async || world.all(resource).await.as_array().unwrap().len();
+            let options = world.all("Option").await.as_array().unwrap().len();
+            let body = |count: usize| {
+                let one = |number: usize| {
+                    let mut one = own.clone();
+                    one["name"] = json!(format!("many{number}"));
+                    one
+                };
+                (0..count).map(one).collect::<Value>()
+            };
+            let path = format!("/api/management/v2/{resource}/batch");
+            let before = count().await;
+            for path in [format!("{path}?dryRun=true"), path.clone()] {
+                let problem = world.admin.post(&path, body(3_000)).await.problem(413, "payload-too-large");
+                let detail = problem["detail"].as_str().unwrap();
+                assert!(detail.contains("comes with") && detail.contains("not 3000"), "{detail}");
+            }
+            assert_eq!(count().await, before);
+            // as many as the refusal says are made, with at most 10,000 rows in all
+            let problem = world.admin.post(&path, body(3_000)).await.problem(413, "payload-too-large");
+            let most = problem["detail"].as_str().unwrap().split(' ').find_map(|word| word.parse::<usize>().ok()).unwrap();
+            world.admin.post(&path, body(most + 1)).await.problem(413, "payload-too-large");
+            world.admin.post(&path, body(most)).await.expect(200);
+            let made = world.all("Option").await.as_array().unwrap().len() - options + most;
+            assert!(made <= 10_000 && made > 10_000 - made / most, "{most} of {resource} are {made} rows");
+        }
+    }
+
+    /// The sets that the elements of a batch list are bounded together.
+    async fn a_batch_counts_all_links_that_it_lists(world: World) {
+        let apps: Value = (0..60_000).map(|_| json!({ "id": uuid::Uuid::now_v7() })).collect();
+        let rule = |name: &str| json!({
+            "name": name, "ruleType": "Filter", "ruleLevel": "ClientApp", "typeEvaluationRule": "^role$", "clientApps": apps,
+        });
+        let answer = world.admin.post("/api/management/v2/ClaimRule/batch", json!([rule("a"), rule("b")])).await;
+        let problem = answer.problem(413, "payload-too-large");
+        assert!(problem["detail"].as_str().unwrap().contains("at most 100000 ids, not 120000"), "{problem}");
+    }
+
     async fn what_is_no_batch_is_refused(world: World) {
         let batch = world.path("/Group/batch");
         world.admin.post(&batch, json!({ "name": "g" })).await.problem(400, "invalid-request");

@@ -21,6 +21,8 @@ on_both_engines! {
         for line in ["chancery_operation_seconds_count{service=\"userstore\",version=\"v2\",operation=\"CreateUser\"} 1", "chancery_store_writes", "chancery_outbox_events"] {
             assert!(text.contains(line), "{line} in {text}");
         }
+        let holds = text.contains("chancery_writer_hold_seconds_count{operation=\"CreateUser\"} 1");
+        assert_eq!(holds, world.engine == Engine::Sqlite, "one writer is held, where there is one");
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
         reader.get("/metrics").await.problem(403, "forbidden");
     }

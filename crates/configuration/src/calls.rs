@@ -1,5 +1,5 @@
-//! The calls of the interface that a plan becomes: for each kind in its turn one batch of new rows and one of changed ones, then
-//! links, and at the end deletions in the opposite order.
+//! The calls of the interface that a plan becomes: for each kind in its turn batches of new rows and of changed ones, then
+//! links, and at the end deletions in the opposite order. A batch has as many elements as the interface takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, Strin
     for (method, what) in [("POST", What::Create), ("PUT", What::Change)] {
         let written = changes.iter().enumerate().filter(|(_, change)| change.what == what);
         let written: Vec<_> = written.filter_map(|(at, change)| Some((at, change.body.as_ref()?))).collect();
-        if !written.is_empty() {
+        for written in written.chunks(kind.shape.max_batch()) {
             let body = written.iter().map(|(_, body)| filled(&Value::Object((*body).clone()), secrets));
             calls.push(Call {
                 method,
@@ -85,16 +85,17 @@ pub fn links(changes: &[Change]) -> Vec<Call> {
     calls
 }
 
-/// The batch that deletes rows of a kind.
-pub fn deletions(kind: &Kind, changes: &[Change]) -> Option<Call> {
+/// The batches that delete rows of a kind.
+pub fn deletions(kind: &Kind, changes: &[Change]) -> Vec<Call> {
     let gone = changes.iter().enumerate().filter(|(_, change)| change.what == What::Delete);
     let gone: Vec<_> = gone.collect();
-    (!gone.is_empty()).then(|| Call {
+    let batch = |gone: &[(usize, &Change)]| Call {
         method: "DELETE",
         path: format!("{}/batch", kind.path),
         body: gone.iter().map(|(_, change)| Value::String(change.key.clone())).collect(),
         of: gone.iter().map(|(at, _)| *at).collect(),
-    })
+    };
+    gone.chunks(kind.shape.max_batch()).map(batch).collect()
 }
 
 /// Takes the rows that the server made by itself with those that a plan made, such as the options of a new tenant: where the

@@ -59,7 +59,7 @@ pub use declare::rules::{FieldFault, Findings, ProposedRow, ProvidedFields, Rule
 pub use declare::service::Service;
 pub use declare::shape::{Personal, Shape};
 pub use declare::standard::{added, added_at};
-pub use declare::writes::{AfterInsert, Postcondition};
+pub use declare::writes::{AfterInsert, MAX_BATCH, Postcondition};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
 pub use read::answer_many::{represent, write_all};
 pub use read::cursor::CursorKey;
@@ -84,7 +84,6 @@ pub use write::change::{
 };
 pub use write::delete_rows::delete_rows;
 pub use write::deletion::{delete, purge, purge_due, purged};
-pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
 pub use write::named::MAX_RELATED;
 pub use write::operation::{explain, finish, flush, read_form, run};

@@ -41,11 +41,15 @@ pub use tx::{EPOCH, Tx};
 use job::{Job, Ticket};
 use queue::{Kind, Queue};
 #[cfg(feature = "record-statements")]
-use recorder::record as record_statement;
+use recorder::{record as record_statement, record_hold};
 
 /// Records nothing: see the feature `record-statements`.
 #[cfg(not(feature = "record-statements"))]
 const fn record_statement(_engine: &'static str, _operation: &'static str, _sql: &str) {}
+
+/// Records nothing: see the feature `record-statements`.
+#[cfg(not(feature = "record-statements"))]
+const fn record_hold(_operation: &'static str, _time: Duration) {}
 
 /// Where the data is.
 #[derive(Clone, PartialEq, Eq)]
@@ -143,6 +147,10 @@ pub struct Figures {
     /// How often requests waited for an answer of PostgreSQL.
     pub round_trips: u64,
 }
+
+/// Gets the name of each operation, and how long it held the one writer of SQLite. A commit is told as `Commit`: it is its
+/// operations' together.
+pub type HoldObserver = Box<dyn Fn(&'static str, Duration) + Send + Sync>;
 
 /// A store: cheap to clone, closed by [`Store::close`].
 #[derive(Clone)]
@@ -315,6 +323,13 @@ impl Store {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.figures(),
             Engine::Postgres(postgres) => postgres.figures(),
+        }
+    }
+
+    /// Tells `observer` how long each operation holds the writer, which all writes of SQLite share. PostgreSQL has none.
+    pub fn observe_holds(&self, observer: HoldObserver) {
+        if let Engine::Sqlite(sqlite) = &self.engine {
+            sqlite.observe_holds(observer);
         }
     }
 

@@ -153,6 +153,11 @@ impl Queue {
         }
     }
 
+    /// Records that the one thread that serves all ended a heavy operation: whoever waited meanwhile goes before the next one.
+    pub fn note_heavy_end(&self) {
+        self.queues().heavy_ended = Some(Instant::now());
+    }
+
     /// Records that an operation of this kind was done now.
     pub fn note_progress(&self, kind: Kind) {
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -305,6 +310,24 @@ mod tests {
         assert!(queue.take_now(WorkerKind::Requests).is_none());
         queue.done(Class::Heavy, true);
         assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("b"));
+    }
+
+    /// Where one thread serves all, whoever waited for a heavy operation goes before the next one, and that one before who
+    /// came later.
+    #[test]
+    fn others_run_between_two_heavy_operations() {
+        let queue = bounded(10, 10, false);
+        for (name, class) in
+            [("a", Class::Heavy), ("b", Class::Heavy), ("c", Class::Ordinary), ("d", Class::Background)]
+        {
+            push(&queue, name, class).unwrap();
+        }
+        assert_eq!(take(&queue, WorkerKind::Any), Some("a"));
+        queue.note_heavy_end();
+        push(&queue, "e", Class::Ordinary).unwrap();
+        for name in ["c", "d", "b", "e"] {
+            assert_eq!(take(&queue, WorkerKind::Any), Some(name));
+        }
     }
 
     /// Section 5: background work is never refused; others are bounded by 4,096.

@@ -1,34 +1,54 @@
-//! The texts of the statements that a test executes, for `scripts/postgres-tests`, which decides from them
-//! which tests run on both engines. Only builds with the feature `record-statements` have it.
+//! What a test executes, for the scripts: the texts of its statements, for `scripts/postgres-tests`, which decides from them
+//! which tests run on both engines, and how long operations held the writer of SQLite, for `scripts/test-times`. Only builds
+//! with the feature `record-statements` have it.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs::{self, File, OpenOptions},
     io::Write as _,
     path::Path,
     sync::{LazyLock, Mutex, PoisonError},
+    time::Duration,
 };
 
-/// The environment variable with the folder for the records. Nothing is recorded without it.
-const FOLDER: &str = "CHANCERY_STATEMENTS";
+/// The environment variable with the folder for the statements. Nothing is recorded without it.
+const STATEMENTS: &str = "CHANCERY_STATEMENTS";
+/// The same, for the times.
+const HOLDS: &str = "CHANCERY_HOLDS";
 
 /// The test that this process runs, or that started it, as cargo-nextest names it.
 const TEST: &str = "NEXTEST_TEST_NAME";
 
-struct Recorder {
+struct Recorder<T> {
     file: File,
-    seen: HashSet<(&'static str, &'static str, String)>,
+    seen: T,
 }
 
-static RECORDER: LazyLock<Option<Mutex<Recorder>>> = LazyLock::new(|| {
-    let (folder, test) = (std::env::var_os(FOLDER)?, std::env::var(TEST).ok()?);
-    let folder = Path::new(&folder);
-    fs::create_dir_all(folder).ok()?;
-    // a server that a test starts appends to the record of its test
-    let file =
-        OpenOptions::new().create(true).append(true).open(folder.join(test.replace("::", "."))).ok()?;
-    Some(Mutex::new(Recorder { file, seen: HashSet::new() }))
-});
+impl<T: Default> Recorder<T> {
+    /// Records to a file of the test's in the folder that an environment variable names.
+    fn open(folder: &str) -> Option<Mutex<Self>> {
+        let (folder, test) = (std::env::var_os(folder)?, std::env::var(TEST).ok()?);
+        let folder = Path::new(&folder);
+        fs::create_dir_all(folder).ok()?;
+        // a server that a test starts appends to the record of its test
+        let file =
+            OpenOptions::new().create(true).append(true).open(folder.join(test.replace("::", "."))).ok()?;
+        Some(Mutex::new(Self { file, seen: T::default() }))
+    }
+
+    fn write(&mut self, line: &str) {
+        // a record that cannot be written shows as statements that no test executes
+        let _ = self.file.write_all(line.as_bytes());
+    }
+}
+
+type Seen = HashSet<(&'static str, &'static str, String)>;
+
+static RECORDER: LazyLock<Option<Mutex<Recorder<Seen>>>> = LazyLock::new(|| Recorder::open(STATEMENTS));
+/// The longest hold of each operation so far.
+type Longest = HashMap<&'static str, Duration>;
+
+static LONGEST: LazyLock<Option<Mutex<Recorder<Longest>>>> = LazyLock::new(|| Recorder::open(HOLDS));
 
 /// Records a statement of an operation, once for a process: a line with the engine, the operation and the text.
 pub fn record(engine: &'static str, operation: &'static str, sql: &str) {
@@ -36,7 +56,17 @@ pub fn record(engine: &'static str, operation: &'static str, sql: &str) {
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     if recorder.seen.insert((engine, operation, sql.to_owned())) {
         let text: Vec<&str> = sql.split_whitespace().collect();
-        // a record that cannot be written shows as statements that no test executes
-        let _ = recorder.file.write_all(format!("{engine}\t{operation}\t{}\n", text.join(" ")).as_bytes());
+        recorder.write(&format!("{engine}\t{operation}\t{}\n", text.join(" ")));
+    }
+}
+
+/// Records how long an operation held the writer, where it is the longest time of this operation so far: a line with
+/// microseconds and the operation.
+pub fn record_hold(operation: &'static str, time: Duration) {
+    let Some(recorder) = &*LONGEST else { return };
+    let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    if recorder.seen.get(operation).is_none_or(|longest| *longest < time) {
+        recorder.seen.insert(operation, time);
+        recorder.write(&format!("{}\t{operation}\n", time.as_micros()));
     }
 }

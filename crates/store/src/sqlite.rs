@@ -9,10 +9,11 @@ mod readers;
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use chancery_record::Value;
@@ -21,11 +22,12 @@ use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
 use deadline::Deadline;
 
 use crate::{
-    Class, Error, Figures, Health, Mode, Row, Settings, Tx,
+    Class, Error, Figures, Health, HoldObserver, Mode, Row, Settings, Tx,
     clock::{self, Anchor},
     job::{Job, attempt},
     migrate,
     queue::{Bounds, Queue},
+    record_hold,
     tx::Engine,
 };
 
@@ -64,7 +66,7 @@ impl Connection {
         // those of a small table would have it scanned in full once it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         raw.set_prepared_statement_cache_capacity(keeps.statements);
-        raw.busy_timeout(std::time::Duration::from_secs(5))?;
+        raw.busy_timeout(Duration::from_secs(5))?;
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
         raw.pragma_update(None, "foreign_keys", true)?;
@@ -196,6 +198,18 @@ struct Counters {
     is_broken: AtomicBool,
     /// Whether the write-ahead log has what was erased since.
     has_erased: AtomicBool,
+    /// Who is told how long operations hold the writer.
+    observer: OnceLock<HoldObserver>,
+}
+
+impl Counters {
+    /// Tells how long an operation held the writer.
+    fn note_hold(&self, operation: &'static str, time: Duration) {
+        record_hold(operation, time);
+        if let Some(observer) = self.observer.get() {
+            observer(operation, time);
+        }
+    }
 }
 
 impl Sqlite {
@@ -322,6 +336,11 @@ impl Sqlite {
     /// How far the monotonic time since the start is ahead of `now`, in milliseconds.
     pub fn clock_offset(&self, now: i64) -> i64 {
         self.clock.ahead_of(now)
+    }
+
+    /// Tells `observer` how long each operation holds the writer; the first one stays.
+    pub fn observe_holds(&self, observer: HoldObserver) {
+        let _ = self.counters.observer.set(observer);
     }
 
     fn take_reader(&self) -> Result<Connection, Error> {

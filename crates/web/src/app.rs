@@ -211,10 +211,12 @@ impl App {
         let connections =
             Connections::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let metrics = Metrics::new(services, figures, &connections);
+        metrics.observe(&store);
         Ok(Self {
             base: BasePath::of(&token_service.public_url),
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services, figures, &connections),
+            metrics,
             connections,
             stopping: watch::Sender::new(false),
             jobs: Jobs::default(),

@@ -333,9 +333,9 @@ impl Running<'_> {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The class: batches and the later pieces of an operation are heavy, so that others go first.
+    /// The class: batches, large sets and the later pieces of an operation are heavy, so that others go first.
     fn class(&self) -> Class {
-        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.request.op.is_batch());
+        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.request.is_of_many());
         if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 

@@ -45,6 +45,11 @@ struct Going {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Holding {
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Doing {
     job: &'static str,
 }
@@ -152,6 +157,7 @@ pub struct Metrics {
     retries: Gauge<u64, AtomicU64>,
     store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
+    holds: Family<Holding, Histogram>,
     jobs: Family<Doing, Gauge>,
     sign_ins: Family<Proved, Counter>,
     flows: Family<Posted, Counter>,
@@ -164,6 +170,8 @@ pub struct Metrics {
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
+/// Holds of the writer: 0.25 and 2 are what operations, and those with many elements, may take.
+const HELD: [f64; 7] = [0.001, 0.01, 0.05, 0.25, 1.0, 2.0, 10.0];
 
 impl Metrics {
     pub fn new(
@@ -221,6 +229,7 @@ impl Metrics {
             codes_sent: Family::default(),
             tokens: Family::default(),
             log_bytes: Gauge::default(),
+            holds: Family::<Holding, Histogram>::new_with_constructor(|| Histogram::new(HELD)),
             figures: Figures::new(figures, &mut registry),
             registry,
         };
@@ -273,6 +282,9 @@ impl Metrics {
             "Operations refused because there was too much to do",
             self.store_shed.clone(),
         );
+        let about = "How long each operation held the one writer of SQLite, which makes all other writes wait; Commit is \
+                     what those that commit together wait for the disk";
+        registry.register("writer_hold_seconds", about, self.holds.clone());
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
         registry.register(
             "work",
@@ -293,6 +305,14 @@ impl Metrics {
                 figures.failures.inc();
             }
         }
+    }
+
+    /// Observes how long operations hold a store's writer.
+    pub fn observe(&self, store: &Store) {
+        let holds = self.holds.clone();
+        store.observe_holds(Box::new(move |operation, time| {
+            holds.get_or_create(&Holding { operation }).observe(time.as_secs_f64());
+        }));
     }
 
     /// Sets how much work of a purpose waits or runs.

@@ -206,6 +206,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options)
+.making(|| option::most_made(|owner| owner != Owner::Tenant && !owner.is_second_factor()))
 .bumps_epoch();
 
 const fn children_of_instance() -> Relation {

@@ -9,6 +9,12 @@ use uuid::Uuid;
 
 use super::{DataType, EditorType, OPTION, OptionRow};
 
+/// The most options that are created with an owner of one of these types.
+pub fn most_made(is_meant: fn(Owner) -> bool) -> usize {
+    let owners = Owner::TYPES.iter().map(|(_, owner)| *owner).filter(|owner| is_meant(*owner));
+    owners.map(|owner| owner.entries().count()).max().unwrap_or(0)
+}
+
 /// Creates a new owner's options, with their defaults.
 ///
 /// # Errors

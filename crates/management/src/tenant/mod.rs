@@ -131,6 +131,7 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
 ])
 .protected_by(&PROTECTION)
 .after_insert(make_options)
+.making(|| option::most_made(|owner| owner == Owner::Tenant))
 .bumps_epoch();
 
 fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

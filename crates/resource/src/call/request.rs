@@ -2,7 +2,7 @@
 
 use chancery_record::Json;
 
-use crate::{Op, Preconditions, Problem, Unchanged};
+use crate::{Action, Op, Preconditions, Problem, Unchanged};
 
 /// A request, parsed but not validated.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
@@ -35,7 +35,19 @@ pub struct Request {
     pub unchanged: Option<Unchanged>,
 }
 
+/// The ids of a set from which on it is one of many.
+const MANY: usize = 1_000;
+
 impl Request {
+    /// Whether it writes many rows or links: a batch, or a large set.
+    pub fn is_of_many(&self) -> bool {
+        let listed = match (self.op.action, &self.body) {
+            (Action::Relate(..), Some(body)) => body.get("relatedIds"),
+            _ => None,
+        };
+        self.op.is_batch() || matches!(listed, Some(Json::Array(ids)) if ids.len() >= MANY)
+    }
+
     /// The path parameter at this index.
     pub fn parameter(&self, number: usize) -> &str {
         self.path.get(number).map_or("", String::as_str)

@@ -9,6 +9,9 @@ use crate::{
     declare::rules::{Apply, Rules, apply_rules},
 };
 
+/// The most rows that a batch makes, with those that are made beside its own.
+pub const MAX_BATCH: usize = 10_000;
+
 /// Creates what a new row needs besides itself: gets the row's values.
 pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
@@ -32,6 +35,8 @@ pub struct Writes {
     pub secret: fn(&[Value]) -> bool,
     /// Creates what a new row needs besides itself.
     pub after_insert: Option<AfterInsert>,
+    /// The most audited rows that are created with a new row.
+    pub beside: fn() -> usize,
     /// Records who wrote or removed a row, beyond the audit trail.
     pub after_write: Option<AfterWrite>,
     /// What a change is called in its event.
@@ -65,6 +70,7 @@ impl Writes {
             validate_rows: None,
             secret: |_| true,
             after_insert: None,
+            beside: || 0,
             after_write: None,
             name_change: None,
             postcondition: None,
@@ -173,6 +179,23 @@ impl Shape {
     pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
         self.writes.after_insert = Some(after_insert);
         self
+    }
+
+    /// The same, where so many audited rows at most are created with a new row: they count in a batch.
+    #[must_use]
+    pub const fn making(mut self, beside: fn() -> usize) -> Self {
+        self.writes.beside = beside;
+        self
+    }
+
+    /// The most elements of a batch of these rows: rows that come with further ones go with them, so these count, too.
+    pub fn max_batch(&self) -> usize {
+        MAX_BATCH / self.rows_each()
+    }
+
+    /// How many audited rows a new row is at most, with those that come with it.
+    pub fn rows_each(&self) -> usize {
+        1 + (self.base().writes.beside)()
     }
 
     /// The same, recording who wrote or removed a row, beyond the audit trail.

@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Call, Context, Problem, Shape,
+    Call, Context, MAX_RELATED, Problem, ProblemKind, Shape,
     read::emit::{StoredRow, shown_members, write_no_relations, write_values},
     read::nested,
     read::sql::LIST,
@@ -29,15 +29,32 @@ pub fn write_new_rows<'a>(call: &mut Call, shape: &Shape, rows: impl Iterator<It
     call.answer.bytes.push(b']');
 }
 
-/// Writes many rows as an array, with their relations.
+/// Writes many rows as an array, with their relations. Whoever wrote them makes others wait until they are read, so what is shown
+/// of a write is bounded.
+///
+/// # Errors
+/// Sets that are too large together; the store's.
 pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[StoredRow]) -> Result<(), Problem> {
     let scope = call.context.scope.clone().to_be_changed(false);
     call.answer.bytes.push(b'[');
-    let mut first = true;
+    let (mut first, mut shown) = (true, 0);
     for chunk in rows.chunks(LIST) {
         let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
         rids.sort_unstable();
         let items = nested::load(tx, shape, &scope, &rids)?;
+        if call.request.op.writes() {
+            let (count, has_more) = nested::count(&items);
+            shown += count;
+            if shown > MAX_RELATED {
+                return Err(too_much_to_show());
+            }
+            for relation in shape.relations.iter().filter(|_| has_more) {
+                count_links(tx, relation, &rids).map_err(|problem| match problem.kind {
+                    ProblemKind::PayloadTooLarge => too_much_to_show(),
+                    _ => problem,
+                })?;
+            }
+        }
         for row in chunk {
             if !first {
                 call.answer.bytes.push(b',');
@@ -49,6 +66,13 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
     }
     call.answer.bytes.push(b']');
     Ok(())
+}
+
+fn too_much_to_show() -> Problem {
+    let detail = format!(
+        "The sets of these rows have more than {MAX_RELATED} links to be shown. Send Prefer: return=minimal, or fewer rows."
+    );
+    Problem::new(ProblemKind::PayloadTooLarge, detail)
 }
 
 /// Rows as answers show them: their own members, and the requested ones of their relations.

@@ -131,6 +131,12 @@ pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit:
     sql.push(&format!(" ORDER BY m.{other} LIMIT {limit}"))
 }
 
+/// How many items were read, and whether there may be more of them.
+pub fn count(items: &[Items]) -> (usize, bool) {
+    let all = items.iter().map(Items::size).all(|(_, is_all)| is_all);
+    (items.iter().map(|items| items.count).sum(), !all)
+}
+
 /// Whether the items of one row are too many to be held in memory.
 pub fn are_many(items: &[Items], bound: usize) -> bool {
     let sizes = items.iter().map(Items::size);

@@ -21,9 +21,6 @@ use crate::{
     },
 };
 
-/// The most elements of a batch.
-pub const MAX_BATCH: usize = 10_000;
-
 /// An element that was read.
 pub struct Element {
     number: usize,
@@ -42,11 +39,25 @@ pub fn bodies(call: &Call, writing: Writing) -> Result<&[Json], Problem> {
     let Json::Array(elements) = body else {
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
     };
-    if elements.len() > MAX_BATCH {
-        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
-        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
-    }
+    check_count(call.request.op.shape, elements.len())?;
     Ok(elements)
+}
+
+/// Refuses a batch of more elements than one takes.
+///
+/// # Errors
+/// Too many, with the bound.
+pub fn check_count(shape: &Shape, count: usize) -> Result<(), Problem> {
+    let most = shape.max_batch();
+    if count <= most {
+        return Ok(());
+    }
+    let beside = match shape.rows_each() - 1 {
+        0 => String::new(),
+        more => format!(" Each {} comes with up to {more} rows of its own, which count.", shape.name),
+    };
+    let detail = format!("A batch takes at most {most} elements, not {count}.{beside}");
+    Err(Problem::new(ProblemKind::PayloadTooLarge, detail))
 }
 
 /// Reads every element against the field table; invalid ones are left out. Whether an element of

@@ -5,7 +5,7 @@ use chancery_store::{self as store, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Action, Answer, Call, Problem, Scope,
+    Action, Answer, Call, MAX_BATCH, Problem, Scope,
     read::{
         answer::read_one,
         list,
@@ -14,7 +14,6 @@ use crate::{
     },
     write::{
         delete_rows::delete_rows,
-        elements::MAX_BATCH,
         failures::taken,
         integrity::check_postconditions,
         pipeline::{Rows, Writing, write_rows},

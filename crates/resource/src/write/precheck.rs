@@ -3,13 +3,16 @@
 
 use chancery_record::{FieldErrors, Form, Json, Others, read_draft};
 
-use crate::{Action, Body, Custom, Op, Problem};
+use crate::{
+    Action, Body, Custom, Op, Problem,
+    write::{elements::check_count, relate::check_listed_count},
+};
 
-/// Refuses a body with more errors than are reported. Fewer errors are found by the operation itself,
+/// Refuses a body that asks for more than one call may, and one with more errors than are reported. Fewer errors are found by the operation itself,
 /// together with those against the data.
 ///
 /// # Errors
-/// The first errors.
+/// Too many elements, or links; the first errors.
 pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
     let form = match op.action {
         Action::Create | Action::CreateBatch => Form::Create,
@@ -24,8 +27,19 @@ pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
             let read = read_draft(form.fields, Others::Named(&[]), Form::Create, body, "");
             return refuse(read.err().unwrap_or_default());
         }
+        Action::DeleteBatch => {
+            return if let Json::Array(elements) = body {
+                check_count(op.shape, elements.len())
+            } else {
+                Ok(())
+            };
+        }
         _ => return Ok(()),
     };
+    if let (Json::Array(elements), true) = (body, op.is_batch()) {
+        check_count(op.shape, elements.len())?;
+        check_listed_count(op.shape, elements.iter())?;
+    }
     let mut errors = FieldErrors::default();
     let mut read = |body: &Json, base: &str| {
         if let Err(wrong) = op.shape.read(form, body, base) {

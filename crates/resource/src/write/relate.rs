@@ -23,7 +23,7 @@ use crate::{
 /// How many links are removed at a time: of more, PostgreSQL would read the whole set.
 const LOOKED_UP: usize = 64;
 /// The most links that the sets which one call replaces may hold.
-const MAX_REPLACED: usize = 1_000_000;
+const MAX_REPLACED: usize = 2 * MAX_RELATED;
 
 /// A link: the other's id and row number.
 type Link = (Uuid, i64);
@@ -130,6 +130,7 @@ pub fn relate_rows(
     shape: &Shape,
     rows: &[RelationBody<'_>],
 ) -> Result<(), Problem> {
+    check_listed_count(shape, rows.iter().map(|row| row.body))?;
     let mut all = Vec::new();
     for relation in shape.relations {
         let listing = |row: &&RelationBody<'_>| {
@@ -147,6 +148,28 @@ pub fn relate_rows(
     let written =
         there.map(|row| WrittenRow { base: row.base.clone(), is_new: false, values: &row.owner.values });
     apply(context, tx, shape, &mut all, written)
+}
+
+/// Refuses bodies whose sets list more ids together than one call takes.
+///
+/// # Errors
+/// Too many, with the bound.
+pub fn check_listed_count<'a>(shape: &Shape, bodies: impl Iterator<Item = &'a Json>) -> Result<(), Problem> {
+    let listed = |body: &Json, relation: &Relation| match body.get(relation.name) {
+        // a longer one is refused by itself
+        Some(Json::Array(items)) if relation.listed != Listed::Nowhere && items.len() <= MAX_RELATED => {
+            items.len()
+        }
+        _ => 0,
+    };
+    let count: usize =
+        bodies.map(|body| shape.relations.iter().map(|relation| listed(body, relation)).sum::<usize>()).sum();
+    if count <= MAX_RELATED {
+        return Ok(());
+    }
+    let detail =
+        format!("The sets of one call list at most {MAX_RELATED} ids, not {count}. Send several calls.");
+    Err(Problem::new(ProblemKind::PayloadTooLarge, detail))
 }
 
 /// Reads the sets that the body of a new row may list, for a row that is not saved.

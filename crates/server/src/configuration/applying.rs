@@ -34,7 +34,7 @@ pub async fn apply(applying: &Applying) -> Result<Outcome, String> {
         }
     }
     for (index, kind) in kinds.iter().enumerate().rev() {
-        if let Some(call) = deletions(kind, planned.of_kind(index)) {
+        for call in deletions(kind, planned.of_kind(index)) {
             planned.send(&server, (index, kind), &call).await?;
         }
     }

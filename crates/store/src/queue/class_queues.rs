@@ -45,6 +45,8 @@ pub struct ClassQueues {
     pub background_threads: Idle,
     pub heavy_running: usize,
     pub writes_running: usize,
+    /// When the one thread that serves all ended its last heavy operation.
+    pub heavy_ended: Option<Instant>,
     pub closing: bool,
     /// Whether the threads that serve have ended.
     pub is_aborted: bool,
@@ -86,7 +88,13 @@ impl ClassQueues {
             return self.remove(Class::Urgent, at);
         }
         let firsts = classes.iter().filter_map(|class| Some((self.first(*class, bounds)?, *class)));
-        let ((_, at), class) = firsts.min_by_key(|((since, _), _)| *since)?;
+        let mut firsts: Vec<_> = firsts.collect();
+        // whoever waited while a heavy operation ran goes before the next one
+        if firsts.iter().any(|((since, _), class)| *class != Class::Heavy && Some(*since) <= self.heavy_ended)
+        {
+            firsts.retain(|(_, class)| *class != Class::Heavy);
+        }
+        let ((_, at), class) = firsts.into_iter().min_by_key(|((since, _), _)| *since)?;
         self.remove(class, at)
     }
 

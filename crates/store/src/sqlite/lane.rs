@@ -13,10 +13,10 @@ use super::{
     checkpointer::{Checkpointer, WriteSignal},
 };
 use crate::{
-    Error, Settings, Tx,
+    Class, Error, Settings, Tx,
     guard::spawn,
     job::Job,
-    queue::{Kind, Next, Queue, WorkerKind},
+    queue::{Kind, Next, Queue, QueuedJob, WorkerKind},
     tx::Engine,
 };
 
@@ -83,38 +83,52 @@ struct Lane {
 
 impl Lane {
     fn run(mut self) {
+        let mut taken = None;
         loop {
-            match self.queue.take(WorkerKind::Any, IDLE) {
-                Next::Run(first) => {
-                    self.commit_group(first.job);
-                    self.signal.notify_write();
-                    self.bound_log();
-                }
-                Next::Idle => {}
-                Next::Over => return self.signal.close(),
-            }
+            let first = match taken.take() {
+                Some(first) => first,
+                None => match self.queue.take(WorkerKind::Any, IDLE) {
+                    Next::Run(first) => first,
+                    Next::Idle => continue,
+                    Next::Over => return self.signal.close(),
+                },
+            };
+            taken = self.commit_group(first);
+            self.signal.notify_write();
+            self.bound_log();
         }
     }
 
-    fn commit_group(&self, first: Job) {
-        let started = Instant::now();
+    /// Runs an operation and those that wait, and commits them. A heavy one has a commit of its own, so that nobody's write
+    /// waits for it that was there first: the one that comes next is handed back.
+    fn commit_group(&self, QueuedJob { job: first, class, .. }: QueuedJob) -> Option<QueuedJob> {
+        let (started, is_heavy) = (Instant::now(), class == Class::Heavy);
         let mut kept = Vec::new();
         if let Err(error) = self.writer.execute("BEGIN IMMEDIATE", &[]) {
             first.span().in_scope(|| tracing::error!(%error, "cannot begin a write"));
             self.counters.failed.store(true, Ordering::Relaxed);
-            return first.finish(Err(error));
+            first.finish(Err(error));
+            return None;
         }
-        let mut next = Some(first);
+        let (mut next, mut heavy) = (Some(first), None);
         while let Some(job) = next {
             if let Some(job) = self.run_one(job) {
                 kept.push(job);
             }
             if self.writer.raw.is_autocommit() {
-                return self.give_up(kept);
+                self.give_up(kept);
+                return None;
             }
-            let more = kept.len() < GROUP && started.elapsed() < GROUP_TIME;
-            next = if more { self.queue.take_now(WorkerKind::Any).map(|next| next.job) } else { None };
+            let more = !is_heavy && kept.len() < GROUP && started.elapsed() < GROUP_TIME;
+            next = match if more { self.queue.take_now(WorkerKind::Any) } else { None } {
+                Some(waiting) if waiting.class == Class::Heavy => {
+                    heavy = Some(waiting);
+                    None
+                }
+                waiting => waiting.map(|waiting| waiting.job),
+            };
         }
+        let committing = Instant::now();
         let outcome = self.writer.execute("COMMIT", &[]).map(drop);
         if let Err(error) = &outcome {
             tracing::error!(%error, "cannot commit");
@@ -122,6 +136,7 @@ impl Lane {
                 let _ = self.writer.execute("ROLLBACK", &[]);
             }
         }
+        self.counters.note_hold("Commit", committing.elapsed());
         self.counters.failed.store(outcome.is_err(), Ordering::Relaxed);
         if let Err(error) = self.writer.learn_epoch() {
             tracing::error!(%error, "cannot read the security epoch");
@@ -136,6 +151,10 @@ impl Lane {
         // one lane does all kinds
         self.queue.note_progress(Kind::Write);
         self.queue.note_progress(Kind::Heavy);
+        if is_heavy {
+            self.queue.note_heavy_end();
+        }
+        heavy
     }
 
     /// An error of the disk ended the outer transaction, and with it all that the group had done; going on
@@ -151,6 +170,7 @@ impl Lane {
     /// Runs a write in its savepoint, again where it is to be repeated. A refusal is answered at once; a
     /// success waits for the commit.
     fn run_one(&self, mut job: Job) -> Option<Job> {
+        let began = Instant::now();
         let mut outcome = self.attempt(&mut job);
         for _ in 0..AGAIN {
             if outcome != Err(Error::Retry) {
@@ -158,6 +178,7 @@ impl Lane {
             }
             outcome = self.attempt(&mut job);
         }
+        self.counters.note_hold(job.name, began.elapsed());
         match outcome {
             Ok(true) => return Some(job),
             Ok(false) => job.finish(Ok(())),
@@ -198,10 +219,10 @@ impl Lane {
         let outcome = self.writer.returning("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
         let _ = self.writer.raw.busy_timeout(Duration::from_secs(5));
         let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        if left == 0 {
+            self.counters.has_erased.store(false, Ordering::Relaxed);
+        }
         self.retry_at = if left < self.log_bound { self.log_bound } else { left + self.log_bound / 8 };
         tracing::debug!(bytes, left, ?outcome, "checkpoint in the lane");
     }
 }
-        if left == 0 {
-            self.counters.has_erased.store(false, Ordering::Relaxed);
-        }

@@ -285,7 +285,8 @@ fn type_schema(shape: &Shape) -> Value {
 fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
     let name = op.shape.name;
     let form = |form: Form| reference(&form.name(name));
-    let array = |items: Value| json!({ "type": "array", "items": items, "maxItems": MAX_BATCH });
+    let most = op.shape.max_batch();
+    let array = |items: Value| json!({ "type": "array", "items": items, "maxItems": most });
     let schema = match op.action {
         Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => form(Form::Create),
         Action::Replace => form(Form::Update),
@@ -294,7 +295,7 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
             array(form(Form::Create))
         }
         Action::ReplaceBatch => array(form(Form::UpdateElement)),
-        Action::DeleteBatch if op.shape.has_id() => reference("Ids"),
+        Action::DeleteBatch if op.shape.has_id() && most == MAX_BATCH => reference("Ids"),
         Action::DeleteBatch => {
             let key = op.shape.fields.iter().find(|field| field.access.key);
             array(key.map_or_else(|| json!({ "type": "string" }), |key| schema::kind(key, Form::Create)))

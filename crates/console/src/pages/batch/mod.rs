@@ -7,7 +7,7 @@ mod plan;
 mod run;
 mod targets;
 
-use chancery_resource::{MAX_BATCH, Op, Problem};
+use chancery_resource::{Op, Problem};
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -43,8 +43,8 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// The most rows at once: those of one batch.
-    const fn most(&self) -> usize {
-        if self.act.is_each(self.op) { MOST_EACH } else { MAX_BATCH }
+    fn most(&self) -> usize {
+        if self.act.is_each(self.op) { MOST_EACH } else { self.op.shape.max_batch() }
     }
 
     /// Whether so many want a proof that is not there.

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chancery_configuration::{Call, Change, Plan, What, adopt, batches, links};
+use chancery_configuration::{Call, Change, Kind, Plan, What, adopt, batches, links};
 use chancery_management::SERVICE;
 use chancery_record::FieldError;
-use chancery_resource::{Op, Problem};
+use chancery_resource::{MAX_BATCH, Op, Problem, ProblemKind};
 use chancery_store::{Class, Error};
 use chancery_web::{Input, Together};
 
@@ -17,6 +17,7 @@ use crate::{proof, visit::Visit};
 /// # Errors
 /// What is refused, by pointers that begin with the documents' numbers.
 pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), Problem> {
+    check_rows(plan)?;
     let calls = KINDS.iter().zip(&plan.changes).flat_map(|(kind, changes)| {
         batches(kind, changes, &BTreeMap::new()).into_iter().chain(links(changes))
     });
@@ -28,6 +29,24 @@ pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), P
     let acting = move |together: &mut Together<'_, '_>| run(together, plan.clone(), is_dry);
     let done = visit.app.perform_in_one(&visit.visitor, Class::Heavy, acting, visit.now).await;
     done.map_err(|(_, problem)| visit.words.problem(problem))
+}
+
+/// Refuses a plan that writes more rows than one transaction may, with those that come with new ones.
+fn check_rows(plan: &Plan) -> Result<(), Problem> {
+    let each =
+        |kind: &Kind, change: &Change| if change.what == What::Create { kind.shape.rows_each() } else { 1 };
+    let of_kind = |(kind, changes): (&Kind, &Vec<Change>)| {
+        changes.iter().map(|change| each(kind, change)).sum::<usize>()
+    };
+    let rows: usize = KINDS.iter().zip(&plan.changes).map(of_kind).sum();
+    if rows <= MAX_BATCH {
+        return Ok(());
+    }
+    let detail = format!(
+        "This is up to {rows} rows, with the options of new tenants and instances; here at most {MAX_BATCH} are written at once. \
+         Use chancery apply."
+    );
+    Err(Problem::new(ProblemKind::PayloadTooLarge, detail))
 }
 
 fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {

@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use chancery_configuration::{Document, Known, Memory, State, batches, export, idle, kinds, plan, trials};
@@ -12,7 +13,8 @@ use chancery_management::SERVICE;
 use chancery_testkit::{Client, Database, Engine, PATIENCE, Process, World, on_both_engines};
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
     process::Command,
 };
 use uuid::Uuid;
@@ -23,20 +25,21 @@ use crate::{
         ground::ground,
         pattern::{key_of, rows},
     },
+    until,
 };
 
 /// A folder of documents, and the server that they are for.
-struct Set<'a> {
-    world: &'a World,
+struct Set {
     folder: PathBuf,
+    server: String,
     token: String,
 }
 
-impl<'a> Set<'a> {
-    fn new(world: &'a World, name: &str) -> Self {
+impl Set {
+    fn new(world: &World, name: &str) -> Self {
         let folder = world.database.folder().join(name);
         fs::create_dir_all(&folder).unwrap();
-        Self { world, folder, token: world.admin.token().to_owned() }
+        Self { folder, server: world.base.clone(), token: world.admin.token().to_owned() }
     }
 
     fn by(self, client: &Client) -> Self {
@@ -46,7 +49,7 @@ impl<'a> Set<'a> {
     fn command(&self, words: &[&str]) -> Command {
         let (word, more) = words.split_first().unwrap();
         let mut command = Command::new(Process::program());
-        command.arg(word).arg(&self.folder).args(["--server", &self.world.base]).args(more);
+        command.arg(word).arg(&self.folder).args(["--server", &self.server]).args(more);
         command.env("CHANCERY_TOKEN", &self.token).env_remove("CREDENTIALS_DIRECTORY");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
@@ -110,6 +113,46 @@ fn written_otherwise(value: &Value, dice: &mut u64) -> Vec<Value> {
 async fn named(world: &World, kind: &str, name: &str) -> Value {
     let all = world.all(kind).await;
     all.as_array().unwrap().iter().find(|row| row["name"] == name).cloned().unwrap_or_default()
+}
+
+/// An address before the server that passes on everything but answers to batches that are no trials.
+async fn silent_after_batches(world: &World) -> String {
+    let (listener, server) =
+        (TcpListener::bind("127.0.0.1:0").await.unwrap(), world.base.replace("http://", ""));
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(&server).await.unwrap();
+            tokio::spawn(pass_on(client, server));
+        }
+    });
+    format!("http://{address}")
+}
+
+async fn pass_on(client: TcpStream, server: TcpStream) {
+    const BATCH: &[u8] = b"/batch HTTP/1.1";
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    let is_silent = AtomicBool::new(false);
+    let asking = async {
+        let mut bytes = vec![0; 65_536];
+        while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
+            is_silent.fetch_or(
+                bytes[..count].windows(BATCH.len()).any(|window| window == BATCH),
+                Ordering::Relaxed,
+            );
+            to_server.write_all(&bytes[..count]).await.unwrap();
+        }
+    };
+    let answering = async {
+        let mut bytes = vec![0; 65_536];
+        while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
+            if !is_silent.load(Ordering::Relaxed) && to_client.write_all(&bytes[..count]).await.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::join!(asking, answering);
 }
 
 on_both_engines! {
@@ -292,6 +335,18 @@ on_both_engines! {
         set.told(&["plan", "--prune"], 0).await;
     }
 
+    /// What a batch makes is known before it is sent: an apply that is killed before the answer forgets nothing.
+    async fn an_apply_that_is_killed_forgets_nothing(world: World) {
+        let set = Set { server: silent_after_batches(&world).await, ..Set::new(&world, "killed") };
+        set.write(&[("ClientApp", json!({ "name": "Half" })), ("ClientApp", json!({ "name": "Other" }))]);
+        let mut child = set.command(&["apply", "--yes"]).spawn().unwrap();
+        until("it is made", || async { named(&world, "ClientApp", "Half").await != Value::Null }).await;
+        child.kill().await.unwrap();
+        set.write(&[]);
+        let told = set.told(&["plan", "--prune"], 2).await;
+        assert!(told.contains("2 to delete"), "{told}");
+    }
+
     /// What somebody else changed while the plan was read is refused.
     async fn a_concurrent_change_is_refused(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Web" })).await;
@@ -310,7 +365,7 @@ on_both_engines! {
         child.stdin.take().unwrap().write_all(b"yes\n").await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         let mut rest = String::new();
-        tokio::io::AsyncReadExt::read_to_string(&mut asked, &mut rest).await.unwrap();
+        asked.read_to_string(&mut rest).await.unwrap();
         assert_eq!((output.status.code(), rest.contains("plan again")), (Some(1), true), "{rest}");
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://theirs.example.com");
         // whoever does not say yes changes nothing

@@ -139,6 +139,21 @@ impl Plan {
 }
 
 impl Memory {
+    /// Remembers the rows that a call is about to make, before it is sent: whatever interrupts it, nothing is made that is not
+    /// known here. Returns those that were not.
+    pub fn expect(&mut self, kind: &Kind, changes: &[Change], call: &Call) -> Vec<String> {
+        let new =
+            call.of.iter().filter_map(|at| changes.get(*at)).filter(|change| change.what == What::Create);
+        let unknown: Vec<String> = new
+            .filter(|change| !self.has_made(kind.name, &change.key))
+            .map(|change| change.key.clone())
+            .collect();
+        for key in &unknown {
+            self.add(kind.name, key);
+        }
+        unknown
+    }
+
     /// Remembers what a call of a batch did.
     pub fn note(&mut self, kind: &Kind, changes: &[Change], call: &Call) {
         for change in call.of.iter().filter_map(|at| changes.get(*at)) {

@@ -44,10 +44,10 @@ Example:
   WEB_SECRET=... chancery plan configuration --server https://id.example.com";
 
 const APPLY_HELP: &str = "\
-Shows what chancery plan shows, asks, and does it: one batch a kind, in the order in which they need each
-other, each all or nothing. What somebody else changed meanwhile is refused, and nothing of that batch is
+Shows what chancery plan shows, asks, and does it: batches kind by kind, in the order in which they need
+each other, each all or nothing. What somebody else changed meanwhile is refused, and nothing of that batch is
 done; what was done before stays, and the next plan says what is left. DIR/.applied.json remembers
-what was made: --prune deletes of that what has no document any more, and nothing else.
+what was made, from before it is sent: --prune deletes of that what has no document any more, and nothing else.
 
 Exit status: 0 the server is as the documents say; 2 it is not, since the answer was not yes; 1 it could not be done.
 

@@ -5,7 +5,7 @@ use std::{
     io::{Write as _, stderr, stdin},
 };
 
-use chancery_configuration::{Call, Kind, What, adopt, batches, deletions, links};
+use chancery_configuration::{Call, Kind, Memory, What, adopt, batches, deletions, links};
 
 use super::{Applying, Outcome, Planned, configured, server::ManagedServer, show};
 
@@ -75,7 +75,7 @@ impl Planned {
         Ok(())
     }
 
-    /// Makes a call, and remembers what it did.
+    /// Makes a call, and remembers what it did: what it makes before it is sent, and the rest once it is answered.
     async fn send(
         &mut self,
         server: &ManagedServer,
@@ -83,12 +83,24 @@ impl Planned {
         call: &Call,
     ) -> Result<(), String> {
         let _ = writeln!(stderr(), "{} {} ({})", call.method, call.path, call.of.len());
-        let answer = server.send(call, false).await;
-        answer.map_err(|refusal| refusal.told(kind, self.of_kind(index), call, &self.folder))?;
-        if !call.path.ends_with("/batch") {
+        let changes = self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default();
+        let is_batch = call.path.ends_with("/batch");
+        let mut expected = Vec::new();
+        if is_batch {
+            self.folder.remember(&server.url, |memory| expected = memory.expect(kind, changes, call))?;
+        }
+        if let Err(refusal) = server.send(call, false).await {
+            // without an answer it is not known what was made
+            if refusal.is_final() {
+                let forget =
+                    |memory: &mut Memory| expected.iter().for_each(|key| memory.remove(kind.name, key));
+                self.folder.remember(&server.url, forget)?;
+            }
+            return Err(refusal.told(kind, self.of_kind(index), call, &self.folder));
+        }
+        if !is_batch {
             return Ok(());
         }
-        let changes = self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default();
         self.folder.remember(&server.url, |memory| memory.note(kind, changes, call))
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
-    io::Read as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -158,11 +158,12 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Res
     serde_json::from_slice(text).map_err(|error| told(&error))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all; once it returns, it is on the disk.
 fn write_json(path: &Path, json: &Value) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", path.display());
     let text = serde_json::to_string_pretty(json).map_err(|error| error.to_string())?;
     let beside = path.with_extension("json.new");
-    fs::write(&beside, text + "\n").map_err(told)?;
+    let mut file = fs::File::create(&beside).map_err(told)?;
+    file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(told)?;
     fs::rename(&beside, path).map_err(told)
 }

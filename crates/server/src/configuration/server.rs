@@ -107,6 +107,11 @@ impl ManagedServer {
 }
 
 impl Refusal {
+    /// Whether it is certain that nothing was done.
+    pub const fn is_final(&self) -> bool {
+        matches!(self.status, 400..500)
+    }
+
     /// The refusal for people: of a batch each element by its document.
     pub fn told(&self, kind: &Kind, changes: &[Change], call: &Call, folder: &Folder) -> String {
         let mut lines = vec![format!("{}: {}", kind.name, self.detail)];

@@ -99,6 +99,7 @@ async fn run(
         Asked::Resources(of, verb) => {
             let (op, right) = calls.op(of, &verb);
             access.check(right).await?;
+            refuse_key(op, parts)?;
             let json = calls.receive_for(op, body).await?;
             calls.perform((of, &verb), query, json).await
         }
@@ -108,6 +109,7 @@ async fn run(
             search::all(&calls, asked).await
         }
         Asked::Bulk => {
+            refuse_key(bulk::op(), parts)?;
             let (dry_run, _) = dry_run(bulk::op(), query)?;
             let sent = calls.receive(bulk::op(), body).await?;
             bulk::run(&calls, &sent, dry_run).await
@@ -133,6 +135,16 @@ fn nobody() -> Response<AnswerBody> {
     let mut response = respond(501, SCIM_JSON, refusal.body().to_string());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Refuses a key for repetitions, which is known elsewhere: whoever sends one counts on it.
+fn refuse_key(op: &Op, parts: &Parts) -> Result<(), Problem> {
+    if op.method != Method::Post || !parts.headers.contains_key("idempotency-key") {
+        return Ok(());
+    }
+    let detail = "SCIM has no Idempotency-Key: nothing was done. Leave it out. A creation that is repeated is 409, since its \
+                  userName, displayName or externalId is there; search for that, and see what there is.";
+    Err(Refusal::wrong(ScimType::InvalidValue, detail).into())
 }
 
 /// Whether an operation is only to be judged, and the parameters without that.
@@ -236,8 +248,13 @@ impl Caller<'_> {
         body: Option<Json>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let (op, right) = self.op(of, verb);
-        let (dry_run, query) = dry_run(op, query)?;
-        let changed = changed(of, verb, self.access.home).filter(|_| !dry_run);
+        let (dry_run, mut query) = dry_run(op, query)?;
+        // who may write and not read learns what the write is known by, and nothing of what was there
+        let reads = right == Right::Read || self.access.check(Right::Read).await.is_ok();
+        if !reads {
+            query = vec![("attributes".to_owned(), "id,meta".to_owned())];
+        }
+        let changed = changed(of, verb, self.access.home).filter(|_| !dry_run && reads);
         let path = verb.path();
         let Some(changed) = changed else {
             return self.run(right, Provision { op, path, query, body, dry_run }).await;

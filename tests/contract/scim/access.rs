@@ -1,7 +1,7 @@
 //! Tokens: who is let in, what they reach, and how they end.
 
 use chancery_testkit::on_both_engines;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{at, directory, error, group, ids, of_provider, one, operations, own, user};
 use crate::{id, management::instance::set_option, permissions::callers, pointers};
@@ -122,6 +122,47 @@ on_both_engines! {
             let problem = world.admin.post(&world.path("/ScimToken"), token(wrong)).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), ["/networks"], "{wrong}");
         }
+    }
+
+    /// Who may write and not read is told what the write is known by, and nothing else.
+    async fn who_does_not_read_is_not_told(world: World) {
+        let (writes, _) = directory(&world, json!({ "rights": ["WriteUsers", "WriteGroups"], "reach": "All" })).await;
+        let ada = world.admin.post(&world.path("/User"), json!({ "loginName": "ada", "phoneNumber": "+49 30 1" })).await.is(201).json();
+        let staff = world.group("staff").await;
+        let told = |answer: chancery_testkit::Answer| {
+            let told = answer.json();
+            assert!(answer.status.is_success(), "{told}");
+            told.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        let title = operations(&json!([{ "op": "replace", "path": "title", "value": "Dr." }]));
+        let name = operations(&json!([{ "op": "replace", "path": "externalId", "value": "x" }]));
+        let (user, group) = (one("Users", &ada), one("Groups", &staff));
+        for answer in [
+            writes.patch(&user, title.clone()).await,
+            writes.patch(&format!("{user}?attributes=userName,phoneNumbers"), title).await,
+            writes.put(&user, json!({ "userName": "ada" })).await,
+            writes.post(&at("/Users"), json!({ "userName": "bob" })).await,
+            writes.post(&at("/Groups"), json!({ "displayName": "g" })).await,
+        ] {
+            assert_eq!(told(answer), "id meta schemas");
+        }
+        let answer = writes.patch(&group, name).await;
+        assert!(answer.status.is_success() && !String::from_utf8_lossy(&answer.bytes).contains("staff"), "{answer:?}");
+        error(&writes.get(&user).await, 403);
+    }
+
+    /// A key for repetitions is refused: whoever sends one counts on it.
+    async fn keys_for_repetitions_are_refused(world: World) {
+        let client = own(&world).await;
+        let body = |value: Value| value.to_string().into_bytes();
+        let headers = [("content-type", "application/scim+json"), ("idempotency-key", "k")];
+        let bulk = json!({ "Operations": [{ "method": "POST", "path": "/Users", "bulkId": "a", "data": { "userName": "ada" } }] });
+        for (path, sent) in [("/Users", json!({ "userName": "ada" })), ("/Groups", json!({ "displayName": "ada" })), ("/Bulk", bulk)] {
+            let answer = client.send(http::Method::POST, &at(path), &headers, body(sent)).await;
+            let (word, told) = error(&answer, 400);
+            assert!(word == "invalidValue" && told.contains("Idempotency-Key"), "{word} {told}");
+        }
+        assert_eq!(client.get(&at("/Users")).await.is(200).json()["totalResults"], 0);
     }
 
     /// Two directories of one store see and harm nothing of each other's.

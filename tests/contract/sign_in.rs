@@ -32,6 +32,7 @@ pub mod second_factor;
 mod session;
 mod sign_out;
 mod sms;
+mod strangers;
 mod tenants;
 mod under_way;
 

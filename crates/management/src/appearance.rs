@@ -10,7 +10,7 @@ use chancery_presentation::{
 };
 use chancery_record::Value;
 use chancery_resource::settings::{Form, links};
-use chancery_resource::{StoreError, Tx};
+use chancery_resource::{CONSOLE, PLATFORM, StoreError, Tx};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
@@ -28,9 +28,10 @@ pub struct Owners {
 /// The options of a tenant that say how its pages look.
 const BRAND: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1 \
     AND name IN ('BrandName', 'BrandLogo', 'BrandColour', 'PageLinks')";
-/// The subscriptions of a tenant and of a client app.
+/// The subscriptions of a tenant and of a client app, and whether the client app has a resource of the platform.
 const SUBSCRIPTIONS: &str = "SELECT (SELECT subscription_id FROM tenant WHERE id = ?1), \
-    (SELECT subscription_id FROM client_app WHERE id = ?2)";
+    (SELECT subscription_id FROM client_app WHERE id = ?2), \
+    EXISTS (SELECT 1 FROM client_app_resource WHERE client_app_id = ?2 AND key IN (?3, ?4))";
 /// The views whose locations begin alike.
 const VIEWS: &str =
     "SELECT location, content FROM custom_view WHERE location >= ?1 AND location < ?2 ORDER BY location";
@@ -161,21 +162,26 @@ fn logo(value: &str) -> String {
 
 /// The views of these owners, each by its location and, those of the nearer owners last, by its name: of the installation, the
 /// subscription, the client app and the tenant. A client app of another subscription than the tenant's has no say in the
-/// tenant's pages.
+/// tenant's pages. Where people sign in to the platform itself there are none: who writes a page could lead people on by it
+/// who have more rights.
 ///
 /// # Errors
 /// Errors of the store.
 pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>, StoreError> {
     let Owners { tenant, client_app, subscription } = owners;
     let id = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
-    let mut subscriptions = [None, None];
+    let mut found = None;
     if tenant.is_some() || client_app.is_some() {
-        let found = tx.one(SUBSCRIPTIONS, &[id(tenant), id(client_app)], |row| {
-            Ok([row.optional_id(0)?, row.optional_id(1)?])
+        let [management, user_store] = PLATFORM;
+        let parameters = [id(tenant), id(client_app), management.into(), user_store.into()];
+        found = tx.one(SUBSCRIPTIONS, &parameters, |row| {
+            Ok((row.optional_id(0)?, row.optional_id(1)?, row.bool(2)?))
         })?;
-        subscriptions = found.unwrap_or_default();
     }
-    let [of_tenant, of_app] = subscriptions;
+    let (of_tenant, of_app, is_of_platform) = found.unwrap_or_default();
+    if is_of_platform || client_app == Some(CONSOLE) {
+        return Ok(Vec::new());
+    }
     let client_app = client_app.filter(|_| of_tenant.is_none() || of_tenant == of_app);
     let levels = [
         Some((ApplyTo::Global, None)),

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in shipped::names() {
         for (sample, context) in &shipped::samples(name) {
             for language in Language::ALL {
-                let page = view::shipped_in(language).render(name, context)?;
+                let page = view::shipped_in(language).render(name, context)?.html;
                 fs::write(format!("{folder}/{name}-{sample}-{}.html", language.tag()), page)?;
             }
         }

@@ -41,7 +41,7 @@ views!(
 );
 
 /// The parts that views include. A customer's view may include them too.
-const PARTS: [(&str, &str); 4] = templates!("Field", "Rules", "Style", "Ways");
+const PARTS: [(&str, &str); 5] = templates!("Field", "Rules", "Scripts", "Style", "Ways");
 
 /// The names of the views.
 pub const fn names() -> &'static [&'static str] {
@@ -84,7 +84,8 @@ mod tests {
                 for language in Language::ALL {
                     let page = shipped_in(language)
                         .render(name, &context)
-                        .unwrap_or_else(|failure| panic!("{name} {sample}: {failure}"));
+                        .unwrap_or_else(|failure| panic!("{name} {sample}: {failure}"))
+                        .html;
                     look_at(&page, language);
                     // a form that goes to an application proves nothing to this server
                     let has_own = page.contains("<form method=\"post\" action=\"&#x2f;");
@@ -99,10 +100,12 @@ mod tests {
         assert!(page.starts_with("<!DOCTYPE html>\n"), "{page}");
         assert!(page.contains(&format!("<html lang=\"{}\">", language.tag())));
         assert!(!page.contains("{{") && !page.contains("{%"), "{page}");
-        // the one script is for passkeys, and no page runs it that asks for none
+        // a page runs one script at most: that of passkeys, or that of a form for a client app
         let scripts = page.matches("<script").count();
-        assert_eq!(scripts, page.matches("<script src=\"/signin/passkey.js\" defer></script>").count());
-        assert!(scripts <= usize::from(page.contains("data-passkey=")), "{page}");
+        let asks = page.matches("<script src=\"/signin/passkey.js\" data-passkey=\"").count();
+        let posts = page.matches("<script src=\"/signin/post.js\" defer></script>").count();
+        assert!(scripts == asks + posts && scripts <= 1, "{page}");
+        assert_eq!(posts == 1, page.contains("<form method=\"post\" action=\"https:"), "{page}");
         let title = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
         assert!(title.ends_with("Chancery") || title.ends_with("Northwind Traders"), "{title}");
         assert!(page.contains("<style nonce=\"bm9uY2U\">") && page.matches("<h1>").count() == 1);
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn inputs_say_what_they_are_for() {
         let has = |name: &str, sample: &str, words: &str| {
-            let page = shipped_in(Language::English).render(name, &samples(name)[sample]).unwrap();
+            let page = shipped_in(Language::English).render(name, &samples(name)[sample]).unwrap().html;
             assert!(page.contains(words), "{words} in {page}");
         };
         has("SignIn", "first", "autocomplete=\"username webauthn\"");
@@ -142,7 +145,8 @@ mod tests {
         has("SignIn", "refused", "aria-invalid=\"true\" aria-describedby=\"password-about\"");
         has("SignIn", "refused", "<title>Error: Sign in · Chancery</title>");
         has("SignIn", "branded", "--accent: #f2b705; --on-accent: #000");
-        has("SignIn", "first", "<script src=\"/signin/passkey.js\" defer>");
+        has("SignIn", "first", "<script src=\"/signin/passkey.js\" data-passkey=\"get\" data-options=\"{");
+        has("Passkey", "offer", "data-passkey=\"create\"");
         has("SecondFactor", "totp", "autocomplete=\"one-time-code\"");
         has("Enrol", "first", "ABCD EFGH");
         has("AccessPass", "first", "autocomplete=\"one-time-code\"");

@@ -13,8 +13,8 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, PASSWORD, Page,
-    PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
+    ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners, PASSWORD,
+    Page, PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
 };
 use chancery_store::Error;
 use http::{HeaderValue, Method, Response, header, request::Parts};
@@ -41,13 +41,25 @@ type Parameters = Vec<(String, String)>;
 /// The field by which a form proves that it is of a page of this server.
 const CSRF: &str = "csrf";
 
-/// The name of the one script that pages run.
-pub const PASSKEY_SCRIPT: &str = "passkey.js";
+/// The script that hands what is asked to the browser's passkeys.
+const PASSKEY_SCRIPT: &str = "passkey.js";
+/// The script that sends the form by which a client app is answered.
+const POST_SCRIPT: &str = "post.js";
 
-/// The script, which hands what is asked to the browser's passkeys.
-pub static SCRIPT: LazyLock<CompressedText> = LazyLock::new(|| {
-    CompressedText::new("text/javascript; charset=utf-8", include_str!("pages/passkey.js").into())
-});
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+static ASKS_PASSKEYS: LazyLock<CompressedText> =
+    LazyLock::new(|| CompressedText::new(JAVASCRIPT, include_str!("pages/passkey.js").into()));
+static POSTS: LazyLock<CompressedText> =
+    LazyLock::new(|| CompressedText::new(JAVASCRIPT, include_str!("pages/post.js").into()));
+
+/// The script of this name. Each page runs one at most.
+pub fn script(name: &str) -> Option<&'static CompressedText> {
+    match name {
+        PASSKEY_SCRIPT => Some(&ASKS_PASSKEYS),
+        POST_SCRIPT => Some(&POSTS),
+        _ => None,
+    }
+}
 
 /// A request of a browser, and what its answer needs.
 pub struct Browser<'a> {
@@ -458,7 +470,10 @@ impl Browser<'_> {
                     .map(|(name, value)| serde_json::json!({ "name": name, "value": value }))
                     .collect();
                 let context = serde_json::json!({ "fields": fields });
-                let shown = Page::new("Continue", CONTINUE, context);
+                // where no page was shown before, the request alone says whose this one is
+                let client_app = self.parameter("client_id").and_then(|id| Uuid::try_parse(id).ok());
+                let owners = Owners { client_app, ..Owners::default() };
+                let shown = Page { owners, ..Page::new("Continue", CONTINUE, context) };
                 page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post").await
             }
             Outcome::Error(error) => error_page(&self, error).await,

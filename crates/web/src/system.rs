@@ -262,8 +262,8 @@ impl SystemRoute {
             }
             Self::Authorize | Self::EndSession | Self::Device | Self::PasswordReset | Self::SignInPage => {
                 let step = parameters.last().map_or("", String::as_str);
-                if self == Self::SignInPage && step == pages::PASSKEY_SCRIPT {
-                    return Ok(revalidated(pages::SCRIPT.answer(&parts.headers)));
+                if let (Self::SignInPage, Some(script)) = (self, pages::script(step)) {
+                    return Ok(revalidated(script.answer(&parts.headers)));
                 }
                 // boxed: the future of every request is as large as the largest
                 let shown = pages::answer(app, self, (&issuer, step), parts, body, now);

@@ -10,8 +10,8 @@ function headerFaults(headers, isPosted) {
     const [name, ...sources] = part.trim().split(/\s+/)
     return [name, sources.join(' ')]
   }))
-  // passkeys have the only script; a page that posts its form to a client app cannot be held to this server
-  const wanted = { 'default-src': "'none'", 'script-src': `${base}/signin/passkey.js`, 'script-src-elem': undefined,
+  // a page has one script; one that posts its form to a client app cannot be held to this server
+  const wanted = { 'default-src': "'none'", 'script-src': `${base}/signin/${isPosted ? 'post' : 'passkey'}.js`, 'script-src-elem': undefined,
     'frame-ancestors': "'none'", 'base-uri': "'none'", 'form-action': isPosted ? undefined : "'self'" }
   const faults = Object.entries(wanted).filter(([name, value]) => policy.get(name) !== value)
     .map(([name]) => `${name} is ${policy.get(name)}`)

@@ -48,15 +48,39 @@ async function twoTabs(visitor, { apps, people }, prove) {
   prove('who is signed in goes through without a page', (await visitor.arrived(third, tab)).has('code'))
 }
 
-async function formPost(visitor, { apps, people, site }, prove) {
-  const one = request(apps.plain, base, { response_mode: 'form_post' })
-  await visitor.page.goto(one.address)
+/** Opens a request whose answer is a form, goes on, and returns what the app was sent. */
+async function posted(visitor, { apps, site }, more, goOn) {
+  const one = request(apps.plain, base, { response_mode: 'form_post', ...more })
   visitor.isPostedOn = true
-  await visitor.signIn(people.ann)
-  await visitor.press(visitor.page.locator('button.main'))
+  await goOn(one)
+  await visitor.page.waitForURL(one.callback)
   visitor.isPostedOn = false
-  const posted = site.posted.find((form) => form.get('state') === one.state)
-  prove('a password leads to an answer that is a form', posted?.has('code') && visitor.page.url() === one.callback)
+  return site.posted.find((form) => form.get('state') === one.state)
+}
+
+async function formPost(visitor, home, prove) {
+  const { page } = visitor
+  const open = (one) => page.goto(one.address)
+  const refused = await posted(visitor, home, { prompt: 'none' }, open)
+  prove('a refusal by a form is sent by itself', refused?.get('error') === 'login_required', refused)
+  const answer = await posted(visitor, home, {}, async (one) => {
+    visitor.isPostedOn = false
+    await open(one)
+    await visitor.complaints().then((faults) => visitor.faults.push(...faults))
+    visitor.isPostedOn = true
+    await visitor.signIn(home.people.ann)
+  })
+  prove('an answer by a form is sent by itself', answer?.has('code'), answer)
+  const known = await posted(visitor, home, { prompt: 'none' }, open)
+  prove('also to who is signed in', known?.has('code'), known)
+}
+
+async function formPostByHand(visitor, home, prove) {
+  const refused = await posted(visitor, home, { prompt: 'none' }, async (one) => {
+    await visitor.page.goto(one.address)
+    await visitor.press(visitor.page.locator('button.main'))
+  })
+  prove('without script a form is sent by a click', refused?.get('error') === 'login_required', refused)
 }
 
 async function language(visitor, { apps, people }, prove) {
@@ -108,5 +132,6 @@ async function take(visitor, home, way, hold) {
 }
 
 /** The ways as cases. */
-export const wayCases = (browser, home, hold) => [back, twoTabs, formPost, language, passwordManager, weight].map((way) =>
-  [way.name, () => Visitor.visit(browser, {}, (visitor) => take(visitor, home, way, hold))])
+export const wayCases = (browser, home, hold) =>
+  [back, twoTabs, formPost, formPostByHand, language, passwordManager, weight].map((way) =>
+    [way.name, () => Visitor.visit(browser, { script: way !== formPostByHand }, (visitor) => take(visitor, home, way, hold))])

@@ -25,7 +25,7 @@ on_both_engines! {
         let shown = post(&world, &mut browser, &page, FRAME, &typed).await;
         assert!(shown.html.contains("names no state of the page Consent"), "{}", shown.html);
         let shown = post(&world, &mut browser, &page, FRAME, &typed[..3]).await;
-        assert!(shown.html.starts_with("<title>x</title><h1>tried "), "{}", shown.html);
+        assert!(shown.html.contains("<head><title>x</title></head><body><h1>tried "), "{}", shown.html);
         let policy = shown.answer.header("content-security-policy").unwrap();
         for part in ["default-src 'none'", "sandbox", "form-action 'none'", "frame-ancestors 'self'"] {
             assert!(policy.contains(part), "{part}: {policy}");
@@ -45,7 +45,7 @@ on_both_engines! {
         let page = browser.open(&format!("{TRY}{of}")).await;
         assert!(page.html.contains("&lt;p&gt;one&lt;/p&gt;") || page.html.contains("&lt;p&gt;one&lt;&#x2f;p&gt;"), "{}", page.html);
         let frame = browser.open(&format!("{FRAME}{of}")).await;
-        assert_eq!(frame.html, "<p>one</p>");
+        assert!(frame.html.contains("<body><p>one</p></body>"), "{}", frame.html);
         let wrong = "<p>one</p>\n<p>two {{ nothing.there }}</p>\n<script>three</script>";
         let fields = [("content", wrong)];
         let told = post(&world, &mut browser, &page, &format!("{FRAME}{of}"), &fields).await;
@@ -102,7 +102,7 @@ on_both_engines! {
         assert!(!kept.html.contains("Harbour &amp; Sons"), "nothing is saved: {}", kept.html);
         world.make("CustomView", json!({ "location": format!("/views/tenant/{}/SignIn", id(&tenant)), "content": "<p>{{ brand.name }}'s own</p>" })).await;
         let own = post(&world, &mut browser, &page, &format!("{here}/brand"), &typed).await;
-        assert_eq!(own.html, "<p>Harbour &amp; Sons's own</p>");
+        assert!(own.html.contains("<body><p>Harbour &amp; Sons's own</p></body>"), "{}", own.html);
         let nobody = browser.open("/console/Tenant/00000000-0000-0000-0000-000000000001/brand").await;
         assert!(nobody.html.contains("names no Tenant"), "{}", nobody.html);
     }

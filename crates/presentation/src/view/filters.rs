@@ -110,7 +110,7 @@ fn of(errors: &Value, field: &str) -> Result<Vec<Value>, Error> {
 
 /// An `http`, `https`, `otpauth` (an authenticator's) or relative URL unchanged, and nothing for any other: in a
 /// link, `javascript:` would run a script.
-fn url(text: &str) -> String {
+pub(super) fn url(text: &str) -> String {
     let address = text.trim();
     let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let of_the_web = matches!(scheme.as_deref(), Some("https" | "http" | "otpauth"));

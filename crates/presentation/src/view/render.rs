@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     error::Error as _,
     io::{self, Write},
     sync::LazyLock,
@@ -11,7 +11,11 @@ use std::{
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value as Data, value::Serde};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Refusal, filters, rules};
+use super::{
+    Failure, Refusal, filters,
+    html::{Own, Reduced, addresses_in, reduce},
+    rules,
+};
 use crate::{language::Language, shipped};
 
 /// The most bytes of a page.
@@ -26,8 +30,11 @@ const DEPTH: usize = 200;
 /// The shipped views and, before them, those of a customer: parsed once, for one language.
 #[derive(Clone)]
 pub struct Views {
+    language: Language,
     environment: Environment<'static>,
     sources: BTreeMap<String, Cow<'static, str>>,
+    /// The addresses of other sites that stand in a customer's views; none where all views are shipped.
+    addresses: Option<BTreeSet<String>>,
 }
 
 impl Views {
@@ -36,13 +43,18 @@ impl Views {
     pub fn new(language: Language, own: impl IntoIterator<Item = (String, String)>) -> (Self, Vec<Failure>) {
         // what is shipped is parsed once for all
         let mut views = shipped_in(language).clone();
-        let failures = own.into_iter().filter_map(|(name, source)| views.add(name, source.into()).err());
-        let failures = failures.collect();
+        let (mut addresses, mut failures) = (BTreeSet::new(), Vec::new());
+        for (name, source) in own {
+            addresses.extend(addresses_in(&source));
+            failures.extend(views.add(name, source.into()).err());
+        }
+        views.addresses = Some(addresses);
         (views, failures)
     }
 
     fn of_shipped(language: Language) -> Self {
-        let mut views = Self { environment: environment(language), sources: BTreeMap::new() };
+        let environment = environment(language);
+        let mut views = Self { language, environment, sources: BTreeMap::new(), addresses: None };
         for (name, source) in shipped::sources() {
             // one that cannot be parsed is missing: tests render them all
             let _ = views.add(name.to_owned(), source.into());
@@ -60,11 +72,24 @@ impl Views {
     }
 
     /// Renders a view to a page. The context is an object; null in it is the same as absent. `text` and `language` are
-    /// added.
+    /// added. Where a customer has views, the page is reduced to what pages may have.
     ///
     /// # Errors
     /// Which view fails, where and why.
-    pub fn render(&self, name: &str, context: &Value) -> Result<String, Failure> {
+    pub fn render(&self, name: &str, context: &Value) -> Result<Reduced, Failure> {
+        let html = self.filled(name, context)?;
+        let Some(addresses) = &self.addresses else { return Ok(Reduced { html, lost: BTreeSet::new() }) };
+        let scripts = shipped_in(self.language).filled("Scripts", context)?;
+        let own = Own { context, addresses, scripts: scripts.trim_end() };
+        let reduced = reduce(&html, &own);
+        reduced.ok_or_else(|| {
+            let detail = "the page is nested too deeply, or has too many elements or attributes";
+            Failure { view: name.to_owned(), refusal: Refusal::at(0, "", detail) }
+        })
+    }
+
+    /// A page as its views make it.
+    pub(super) fn filled(&self, name: &str, context: &Value) -> Result<String, Failure> {
         self.fill(name, context).map_err(|error| self.failure(name, &error))
     }
 

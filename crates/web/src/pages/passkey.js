@@ -1,6 +1,8 @@
-// The one script of the sign-in pages: it hands what the server asks to the browser's passkeys, and the answer back.
+// A script of the sign-in pages: it hands what the server asks to the browser's passkeys, and the answer back. What is asked
+// stands in the script's own element, which no view of a customer can write.
 "use strict";
 (() => {
+  const { passkey: kind, options } = document.currentScript.dataset;
   const forms = [...document.querySelectorAll("form[data-passkey]")];
   const parse = {
     get: (options) => PublicKeyCredential.parseRequestOptionsFromJSON(options),
@@ -12,8 +14,7 @@
   let waiting = null;
 
   const ask = async (form, more) => {
-    const kind = form.dataset.passkey;
-    const publicKey = parse[kind](JSON.parse(form.dataset.options));
+    const publicKey = parse[kind](JSON.parse(options));
     const credential = await navigator.credentials[kind]({ publicKey, ...more });
     form.elements.credential.value = JSON.stringify(credential);
     form.submit();
@@ -22,14 +23,14 @@
   // while a person types the name, the browser offers the passkeys that it has
   const offer = async (form) => {
     const can = PublicKeyCredential.isConditionalMediationAvailable;
-    if (form.dataset.passkey !== "get" || !document.querySelector("[autocomplete~=webauthn]")) return;
+    if (kind !== "get" || !document.querySelector("[autocomplete~=webauthn]")) return;
     if (typeof can !== "function" || !(await PublicKeyCredential.isConditionalMediationAvailable())) return;
     waiting = new AbortController();
     await ask(form, { mediation: "conditional", signal: waiting.signal }).catch(() => {});
   };
 
   for (const form of forms) {
-    if (!isAble() || !form.dataset.options) continue;
+    if (!isAble() || !options) continue;
     form.hidden = false;
     for (const shown of form.querySelectorAll("[data-with]")) shown.hidden = false;
     for (const gone of form.querySelectorAll("[data-without]")) gone.hidden = true;

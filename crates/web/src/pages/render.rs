@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use chancery_presentation::{
     language::Language,
-    view::{self, Failure},
+    view::{self, Failure, Reduced},
 };
 use chancery_resource::random;
 use chancery_signin::{Appearance, KeptFlow, Owners, Page, PageError};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
-use super::{Browser, PASSKEY_SCRIPT, cookies, origin_of, written};
+use super::{Browser, PASSKEY_SCRIPT, POST_SCRIPT, cookies, origin_of, written};
 use crate::{
     answer::{AnswerBody, respond},
     app::App,
@@ -21,6 +21,9 @@ use crate::{
 
 /// The most bytes of hosts of frames in a policy.
 const LONGEST_FRAMES: usize = 1_000;
+/// The views that show what lets somebody in: a link's token, an authenticator's secret, a client app's code. Those of a
+/// customer load no picture from elsewhere, whose address could tell it.
+const HOLD_SECRETS: [&str; 3] = ["Continue", "Enrol", "PasswordReset"];
 
 /// A page with what its form needs.
 pub struct Shown {
@@ -62,7 +65,8 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     }
     let mut context = Value::Object(context);
     appearance.fill(&mut context);
-    let images = images(&context);
+    let is_told = !appearance.has_own() || !HOLD_SECRETS.contains(&page.view);
+    let images = if is_told { images(&context) } else { String::new() };
     let rendered = fill(browser.app, &appearance, (page.view, language), &context);
     let (status, html) = match rendered {
         Ok(html) => (page.status, html),
@@ -82,7 +86,8 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
         // a policy that names each of many does not fit a head
         _ => "frame-src https:; ".to_owned(),
     };
-    let script = format!("{}/signin/{PASSKEY_SCRIPT}", browser.app.token_service.public_url);
+    let script = if step == "post" { POST_SCRIPT } else { PASSKEY_SCRIPT };
+    let script = format!("{}/signin/{script}", browser.app.token_service.public_url);
     let policy = format!(
         "default-src 'none'; style-src 'self' 'nonce-{nonce}'; script-src {script}; img-src 'self' data:{images}; \
          font-src 'self'; {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
@@ -125,17 +130,26 @@ fn fill(
     (view, language): (&str, Language),
     context: &Value,
 ) -> Result<String, Failure> {
+    let shipped = || view::shipped_in(language).render(view, context).map(|shown| shown.html);
     if !appearance.has_own() {
-        return view::shipped_in(language).render(view, context);
+        return shipped();
     }
     let failed = |failure: &Failure| {
         app.metrics.note_failed_view();
         tracing::warn!(%failure, view, "a custom view fails: the shipped one is shown");
     };
-    appearance.views(language, failed).render(view, context).or_else(|failure| {
-        failed(&failure);
-        view::shipped_in(language).render(view, context)
-    })
+    match appearance.views(language, failed).render(view, context) {
+        Ok(Reduced { html, lost }) => {
+            if !lost.is_empty() {
+                tracing::warn!(?lost, view, "custom views have what pages do not have: it is left out");
+            }
+            Ok(html)
+        }
+        Err(failure) => {
+            failed(&failure);
+            shipped()
+        }
+    }
 }
 
 /// The sites of the images that the page shows, as a policy names them.

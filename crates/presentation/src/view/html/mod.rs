@@ -1,0 +1,327 @@
+//! What a customer's views may show: their page is parsed as browsers do, and written anew with what pages may have.
+//!
+//! What is typed and proven on a page goes to this server's step alone. So forms are the page's own, scripts are this
+//! server's, and nothing leads elsewhere by itself. An address of another site is one of the page's own, or stands in
+//! the view as it is: none is put together from what the page knows.
+
+mod allowed;
+mod tree;
+
+use std::collections::BTreeSet;
+
+use html5ever::{Attribute, QualName, ns};
+use serde_json::Value;
+
+use self::{
+    allowed::{Means, attributes_of, attributes_of_head, is_drawn, meaning},
+    tree::{Content, DEEPEST, Tree, parse},
+};
+use super::filters::url;
+
+/// The most names of what was taken away that are kept.
+const MOST_LOST: usize = 20;
+
+/// A page of a customer's views, with what pages may have.
+#[derive(Debug)]
+pub struct Reduced {
+    /// The page.
+    pub html: String,
+    /// What was taken away: `<script>`, or `form action`.
+    pub lost: BTreeSet<String>,
+}
+
+/// What the page itself has.
+pub struct Own<'a> {
+    /// The context that its views were filled with.
+    pub context: &'a Value,
+    /// The addresses of other sites that stand in the views.
+    pub addresses: &'a BTreeSet<String>,
+    /// The elements of the page's scripts.
+    pub scripts: &'a str,
+}
+
+/// Reduces a page; `None` where it is too large to be parsed.
+pub fn reduce(page: &str, own: &Own<'_>) -> Option<Reduced> {
+    let tree = parse(page)?;
+    let mut writer = Writer {
+        tree: &tree,
+        own,
+        action: own.text(&["action"]).map(url).unwrap_or_default(),
+        html: String::with_capacity(page.len() + page.len() / 8),
+        lost: BTreeSet::new(),
+    };
+    writer.html.push_str("<!DOCTYPE html>\n");
+    writer.write_children(0, Place::default())?;
+    Some(Reduced { html: writer.html, lost: writer.lost })
+}
+
+impl Own<'_> {
+    fn text(&self, path: &[&str]) -> Option<&str> {
+        path.iter().try_fold(self.context, |value, name| value.get(name))?.as_str()
+    }
+
+    fn is_frame(&self, address: &str) -> bool {
+        let frames = self.context.get("frames").and_then(Value::as_array);
+        frames.is_some_and(|frames| frames.iter().any(|frame| frame.as_str() == Some(address)))
+    }
+
+    fn is_logo(&self, address: &str) -> bool {
+        ["brand", "application"].into_iter().any(|owner| self.text(&[owner, "logo"]) == Some(address))
+    }
+
+    /// Whether a link may lead to an address.
+    fn leads_to(&self, address: &str) -> bool {
+        let begins = |schemes: &[&str]| {
+            schemes.iter().any(|scheme| {
+                address.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
+            })
+        };
+        let is_named = || self.addresses.contains(address) || names(self.context, address);
+        !address.contains(char::is_control)
+            && (is_here(address)
+                || begins(&["mailto:", "tel:"])
+                || begins(&["https://", "http://", "otpauth://"]) && is_named())
+    }
+}
+
+/// Whether one of the addresses in a context is this one.
+fn names(context: &Value, address: &str) -> bool {
+    match context {
+        Value::Object(members) => members.iter().any(|(name, value)| match value {
+            Value::String(text) => {
+                text == address && (name.ends_with("url") || matches!(name.as_str(), "logo" | "address"))
+            }
+            value => names(value, address),
+        }),
+        Value::Array(items) => items.iter().any(|item| names(item, address)),
+        _ => false,
+    }
+}
+
+/// Whether an address is of this server, or on the page.
+fn is_here(address: &str) -> bool {
+    let is_path = address.starts_with('/') && !address.starts_with("//") && !address.starts_with("/\\");
+    (is_path || address.starts_with(['#', '?'])) && !address.contains(char::is_control)
+}
+
+/// The addresses of other sites that stand in a view, up to what cannot be in one.
+pub fn addresses_in(source: &str) -> impl Iterator<Item = String> {
+    let starts = source.match_indices("://").map(|(at, _)| at);
+    starts.filter_map(|at| {
+        let before = source.get(..at)?;
+        let scheme = before.rfind(|letter: char| !letter.is_ascii_alphabetic()).map_or(0, |at| at + 1);
+        // the character before the scheme may have more bytes than one
+        let address = source.get(scheme..).or_else(|| source.get(at..))?;
+        let end =
+            |letter: char| letter.is_whitespace() || letter.is_control() || "\"'<>{}`\\".contains(letter);
+        let (address, after) = address.split_at(address.find(end).unwrap_or(address.len()));
+        // what a tag goes on with is no address as it stands
+        (!after.starts_with('{')).then(|| address.replace("&amp;", "&"))
+    })
+}
+
+/// Where on a page something stands.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    depth: usize,
+    is_in_form: bool,
+    is_in_drawing: bool,
+}
+
+/// What becomes of an element.
+enum Fate {
+    /// It is written.
+    Kept(&'static [(&'static str, Means)]),
+    /// It is left out, and what is in it stays.
+    Opened,
+    /// It is left out with all that is in it.
+    Gone,
+}
+
+struct Writer<'a> {
+    tree: &'a Tree,
+    own: &'a Own<'a>,
+    action: String,
+    html: String,
+    lost: BTreeSet<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn write_children(&mut self, at: usize, place: Place) -> Option<()> {
+        if place.depth > 2 * DEEPEST {
+            return None;
+        }
+        let tree = self.tree;
+        tree.children(at).try_for_each(|child| match tree.content(child) {
+            Content::Element(name, attributes) => self.write_element(child, (name, attributes), place),
+            Content::Text(text) => {
+                escape(text, &mut self.html);
+                Some(())
+            }
+            Content::Other => Some(()),
+        })
+    }
+
+    fn write_element(
+        &mut self,
+        at: usize,
+        (name, attributes): (&'a QualName, &'a [Attribute]),
+        place: Place,
+    ) -> Option<()> {
+        let element: &str = &name.local;
+        let inside = Place { depth: place.depth + 1, ..place };
+        let own = match self.fate((name, attributes), place) {
+            Fate::Kept(own) => own,
+            Fate::Opened => return self.write_children(at, inside),
+            Fate::Gone => return Some(()),
+        };
+        let is_drawing = name.ns == ns!(svg);
+        self.html.push('<');
+        self.html.push_str(element);
+        for attribute in attributes {
+            self.write_attribute((element, is_drawing), own, attribute);
+        }
+        self.html.push('>');
+        if is_void(element) && !is_drawing {
+            return Some(());
+        }
+        match element {
+            // it holds what was read as text, which its end tag alone ends
+            "style" => self.write_raw(at),
+            "iframe" => {}
+            _ => {
+                let is_in_form = place.is_in_form || element == "form";
+                self.write_children(at, Place { is_in_form, is_in_drawing: is_drawing, ..inside })?;
+            }
+        }
+        if element == "head" {
+            self.html.push_str(self.own.scripts);
+        }
+        self.html.push_str("</");
+        self.html.push_str(element);
+        self.html.push('>');
+        Some(())
+    }
+
+    fn fate(&mut self, (name, attributes): (&QualName, &[Attribute]), place: Place) -> Fate {
+        let element: &str = &name.local;
+        let value = |wanted: &str| {
+            let found = attributes.iter().find(|one| one.name.ns == ns!() && &*one.name.local == wanted);
+            found.map(|one| one.value.to_string())
+        };
+        if name.ns == ns!(svg) && is_drawn(element) {
+            return Fate::Kept(&[]);
+        }
+        if name.ns != ns!(html) || place.is_in_drawing {
+            self.lose(format!("<{element}>"));
+            return Fate::Gone;
+        }
+        let is_own_script = || value("src").is_some_and(|src| src.contains("/signin/") && is_here(&src));
+        match element {
+            // the server writes those of the page itself
+            "script" if is_own_script() => Fate::Gone,
+            "script" | "noscript" | "template" | "textarea" | "object" | "applet" | "audio" | "video" => {
+                self.lose(format!("<{element}>"));
+                Fate::Gone
+            }
+            "iframe" if !value("src").is_some_and(|src| self.own.is_frame(&src)) => {
+                self.lose("<iframe>".to_owned());
+                Fate::Gone
+            }
+            "meta" | "link" => {
+                let kept = attributes_of_head(element, value);
+                kept.map_or_else(|| self.leave_out(element), Fate::Kept)
+            }
+            "form" => {
+                let is_posted = value("method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
+                let is_own =
+                    is_posted && !self.action.is_empty() && value("action").as_ref() == Some(&self.action);
+                // browsers open a form in a form, too
+                if is_own && !place.is_in_form {
+                    attributes_of(element).map_or(Fate::Gone, Fate::Kept)
+                } else {
+                    self.leave_out(element)
+                }
+            }
+            "input" | "button" | "select" if !place.is_in_form => self.leave_out(element),
+            _ => match attributes_of(element) {
+                Some(own) => Fate::Kept(own),
+                None => self.leave_out(element),
+            },
+        }
+    }
+
+    fn leave_out(&mut self, element: &str) -> Fate {
+        self.lose(format!("<{element}>"));
+        Fate::Opened
+    }
+
+    fn lose(&mut self, what: String) {
+        if self.lost.len() < MOST_LOST {
+            self.lost.insert(what);
+        }
+    }
+
+    fn write_attribute(
+        &mut self,
+        (element, is_drawing): (&str, bool),
+        own: &'static [(&'static str, Means)],
+        attribute: &Attribute,
+    ) {
+        let (name, value): (&str, &str) = (&attribute.name.local, &attribute.value);
+        let fits = match meaning(own, is_drawing, name) {
+            None => false,
+            Some(Means::Text) => true,
+            Some(Means::Word(words)) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
+            Some(Means::Link) => self.own.leads_to(value),
+            Some(Means::Picture) => {
+                is_here(value) || self.own.is_logo(value) || value.starts_with("data:image/")
+            }
+            Some(Means::File) => is_here(value),
+            Some(Means::Action) => value == self.action,
+            Some(Means::Frame) => self.own.is_frame(value),
+            // a style could be written so, too: it names no other site without one of these
+            Some(Means::Drawing) => !value.contains([':', '\\']) && !value.contains("//"),
+            Some(Means::Namespace) => value == "http://www.w3.org/2000/svg",
+        };
+        if fits {
+            self.html.push(' ');
+            self.html.push_str(name);
+            self.html.push_str("=\"");
+            escape(value, &mut self.html);
+            self.html.push('"');
+        } else if !(name == "data-options" && self.own.text(&["passkey"]) == Some(value)) {
+            self.lose(format!("{element} {name}"));
+        }
+    }
+
+    fn write_raw(&mut self, at: usize) {
+        let tree = self.tree;
+        for child in tree.children(at) {
+            if let Content::Text(text) = tree.content(child) {
+                self.html.push_str(text);
+            }
+        }
+    }
+}
+
+/// Whether an element has no end tag.
+fn is_void(element: &str) -> bool {
+    matches!(element, "br" | "col" | "hr" | "img" | "input" | "link" | "meta" | "wbr")
+}
+
+/// Writes a text so that it stays one, between tags and in quotes.
+fn escape(text: &str, html: &mut String) {
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            letter => html.push(letter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ mod killed;
 mod killed_factor;
 mod limits;
 mod login;
+mod lost;
 mod new_password;
 mod once;
 mod over;

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::{
     application::{Application, with_facts},
     audience::{as_registered, audience},
-    console::CONSOLE_RETURN,
-    kept_flow::KeptFlow,
+    console::{CONSOLE_PATH, CONSOLE_RETURN},
+    kept_flow::{KeptFlow, home_of},
     outcome::{Outcome, PageError},
     provider::{Circumstances, Provider, Visit, demands},
 };
@@ -96,6 +96,17 @@ impl Provider<'_> {
         Ok(found.filter(|found| {
             found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some())
         }))
+    }
+
+    /// Where a client app is, for who gets lost on the way to it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn home_of(self, id: Uuid, issuing: Option<Uuid>) -> Result<Option<String>, Problem> {
+        let Some(found) = self.application(id, issuing).await? else { return Ok(None) };
+        let console = (id == CONSOLE).then(|| CONSOLE_PATH.to_owned());
+        let registered = || found.login_uris.iter().find_map(|address| home_of(id, address));
+        Ok(console.or_else(|| found.client_uri.clone()).or_else(registered))
     }
 
     /// The client app of a flow under way; `None` once nobody signs in to it any longer, or not by this redirect URI:

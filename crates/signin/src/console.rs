@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 use crate::{code, people::names_of, provider::Provider, redeem::is_session_good};
 
+/// Where it begins, below the public URL.
+pub const CONSOLE_PATH: &str = "/console";
 /// Where its sign-ins come back to, below the public URL.
 pub const CONSOLE_RETURN: &str = "/console/signin";
 

@@ -4,12 +4,13 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request};
 use chancery_oauth::{Addressing, AuthorizationRequest};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_resource::{CONSOLE, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
+    console::CONSOLE_PATH,
     provider::{Provider, Visit},
     second_factor::Enrolling,
 };
@@ -154,10 +155,7 @@ impl KeptFlow {
     /// The beginning of the client app's address, for who gets lost.
     pub fn home(&self) -> Option<String> {
         let (_, address) = self.parameters.iter().find(|(name, _)| name == "redirect_uri")?;
-        let (scheme, rest) =
-            address.split_once("://").filter(|(scheme, _)| matches!(*scheme, "https" | "http"))?;
-        let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
-        Some(format!("{scheme}://{host}/"))
+        home_of(self.application, address)
     }
 
     /// The authorization request, read again from its parameters, which were judged when the flow began.
@@ -247,6 +245,14 @@ impl Provider<'_> {
         let sealed = self.store.run("ReadSignIn", Mode::Quick, None, reading).await?;
         Ok(sealed.and_then(|sealed| KeptFlow::open_bytes(master, id, &visit.browser, &sealed)))
     }
+}
+
+/// The beginning of a client app's address, for who gets lost, by an address that answers to it go to.
+pub fn home_of(application: Uuid, address: &str) -> Option<String> {
+    let (scheme, rest) =
+        address.split_once("://").filter(|(scheme, _)| matches!(*scheme, "https" | "http"))?;
+    let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
+    Some(if application == CONSOLE { CONSOLE_PATH.to_owned() } else { format!("{scheme}://{host}/") })
 }
 
 /// The rows of flows under way.

@@ -101,9 +101,14 @@ impl PageError {
         Self::new(400, "unknown_redirect", "redirect_uri is none of the client app's.");
     /// The request is longer than any that is read.
     pub const TOO_LONG: Self = Self::new(400, "too_long", "The query is longer than 8 KiB.");
-    /// The flow is over, or another browser's.
-    pub const NO_FLOW: Self =
-        Self::new(400, "expired", "There is no such sign-in under way in this browser.");
+    /// The flow's time is over.
+    pub const NO_FLOW: Self = Self::new(400, "expired", "The time of the sign-in is over.");
+    /// The flow came to its end: the client app was answered.
+    pub const FINISHED: Self = Self::new(400, "finished", "The sign-in has come to its end.");
+    /// This browser has no such flow, or no longer: it signed out, or has begun others since.
+    pub const GONE: Self = Self::new(400, "gone", "There is no such sign-in under way in this browser.");
+    /// The browser sends no cookie, so that nothing can be under way in it.
+    pub const NO_COOKIES: Self = Self::new(400, "no_cookies", "The browser sends no cookies.");
     /// A form that was not sent by a page of ours.
     pub const FOREIGN_FORM: Self =
         Self::new(403, "session", "The form was not sent by a page of this server.");
@@ -115,6 +120,19 @@ impl PageError {
         retry_after: Some(1),
         ..Self::new(503, "temporarily_unavailable", "Too much waits to be worked on.")
     };
+
+    /// What is told on a page where a request cannot be answered with this status.
+    pub const fn of_status(status: u16, retry_after: Option<i64>) -> Self {
+        let (code, detail) = match status {
+            404 | 405 => ("not_found", "There is no such page here."),
+            413 => ("too_large", "The form is too large."),
+            429 => ("too_many", "Too many requests came."),
+            503 => ("temporarily_unavailable", "The request cannot be worked on now."),
+            400..500 => ("invalid_request", "The request cannot be understood."),
+            _ => ("server_error", "The request failed."),
+        };
+        Self { retry_after, ..Self::new(status, code, detail) }
+    }
 
     const fn new(status: u16, code: &'static str, detail: &'static str) -> Self {
         Self { status, code, detail, retry_after: None }

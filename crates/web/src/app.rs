@@ -346,10 +346,7 @@ impl App {
         match target {
             Target::System(route, whose) => {
                 Span::current().record("operation", route.path());
-                let answered = match parameters {
-                    Ok(parameters) => route.answer(self, (*whose, &parameters), parts, body, now).await,
-                    Err(problem) => Err(problem),
-                };
+                let answered = route.answer(self, (*whose, parameters), parts, body, now).await;
                 if route.is_open_to_scripts() {
                     let told = answered.or_else(|problem| Ok(self.told_to_scripts(problem, parts)));
                     return told.map(open_to_scripts);

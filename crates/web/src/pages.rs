@@ -18,13 +18,14 @@ use chancery_signin::{
 };
 use chancery_store::Error;
 use http::{HeaderValue, Method, Response, header, request::Parts};
+use uuid::Uuid;
 
 pub use content::content;
 pub use cookies::Cookies;
 
 use self::{
     post::Form,
-    render::{Shown, error_page, page},
+    render::{Shown, error_page, lost, page},
 };
 use crate::{
     answer::{AnswerBody, respond},
@@ -37,6 +38,9 @@ use crate::{
 };
 
 type Parameters = Vec<(String, String)>;
+
+/// The client app in the address of a flow's page: a browser that keeps the flow no longer is led back to it all the same.
+const APPLICATION: &str = "app";
 
 /// The field by which a form proves that it is of a page of this server.
 const CSRF: &str = "csrf";
@@ -185,6 +189,31 @@ fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): 
     }
 }
 
+/// Whether who asks is a browser that shows a page to somebody.
+pub fn is_shown_to_people(app: &App, parts: &Parts) -> bool {
+    let is_page = |range: &str| range.trim_start().starts_with("text/html");
+    are_served(app)
+        && text(&parts.headers, header::ACCEPT).is_some_and(|accepted| accepted.split(',').any(is_page))
+}
+
+/// Tells a problem on a page.
+pub async fn problem_page(
+    app: &App,
+    (route, issuer): (SystemRoute, Issuer),
+    parts: &Parts,
+    problem: &Problem,
+    now: Timestamp,
+) -> Response<AnswerBody> {
+    let origin = Origin { address: address_of(parts).to_string(), user_agent: None };
+    let visit = Visit { issuer, browser: String::new(), session: None, device: None, origin, now };
+    let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
+    let (query, languages) = (Vec::new(), languages(parts));
+    let browser = Browser { app, parts, route, cookies, visit, query, languages, kept: None };
+    let is_limited = matches!(problem.status(), 429 | 503);
+    let seconds = is_limited.then(|| seconds_of(problem));
+    error_page(&browser, PageError::of_status(problem.status(), seconds)).await
+}
+
 /// After how many seconds to try again, as a problem says.
 pub fn seconds_of(problem: &Problem) -> i64 {
     let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
@@ -284,6 +313,22 @@ impl Browser<'_> {
         self.kept.clone().filter(|kept| !kept.is_over(self.visit.now))
     }
 
+    /// Says why no flow is under way at this address, and leads back to the client app.
+    async fn without_flow(self) -> Result<Response<AnswerBody>, Problem> {
+        let error = match &self.kept {
+            Some(kept) if kept.has_ended => PageError::FINISHED,
+            Some(_) => PageError::NO_FLOW,
+            None if self.cookies.browser().is_none() => PageError::NO_COOKIES,
+            None => PageError::GONE,
+        };
+        let named = self.parameter(APPLICATION).and_then(|id| Uuid::try_parse(id).ok());
+        let home = match (self.kept.as_ref().and_then(KeptFlow::home), named) {
+            (None, Some(id)) => self.provider().home_of(id, self.visit.issuer.tenant_id()).await?,
+            (home, _) => home,
+        };
+        Ok(lost(&self, error, home).await)
+    }
+
     /// Keeps of a flow that has ended no more than where it leads back to, and nothing beside a long address.
     fn end_flow(&mut self, address: &str) {
         let Some(kept) = &self.kept else { return };
@@ -295,9 +340,7 @@ impl Browser<'_> {
     }
 
     async fn show(mut self, step: &str) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else {
-            return Ok(error_page(&self, PageError::NO_FLOW).await);
-        };
+        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
         if let (Some(address), CONTINUE, Some(_)) = (&kept.answer, step, self.parameter("go")) {
             self.end_flow(address);
             let mut response = leave(address);
@@ -309,9 +352,7 @@ impl Browser<'_> {
     }
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else {
-            return Ok(error_page(&self, PageError::NO_FLOW).await);
-        };
+        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
         let expected = kept.csrf(&self.app.context.master, &self.visit.browser, step);
         if !self.is_ours(&Form(&form), expected) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
@@ -410,7 +451,7 @@ impl Browser<'_> {
     async fn signed_out(self) -> Response<AnswerBody> {
         let sealed = self.parameter("done").unwrap_or_default();
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
-            return error_page(&self, PageError::NO_FLOW).await;
+            return error_page(&self, PageError::GONE).await;
         };
         self.show_signed_out(done).await
     }
@@ -536,7 +577,10 @@ impl Browser<'_> {
     /// The address of a page of a flow, below the issuer that was asked.
     fn address(&self, kept: &KeptFlow, step: &str) -> String {
         let issuer = chancery_auth::issuer_url("", kept.issuing);
-        self.in_language(format!("{issuer}/signin/{step}?flow={}", kept.id))
+        self.in_language(format!(
+            "{issuer}/signin/{step}?flow={}&{APPLICATION}={}",
+            kept.id, kept.application
+        ))
     }
 
     /// The address of a page with the language that was chosen on the page before. What a client app asks for is in

@@ -186,13 +186,41 @@ impl SystemRoute {
         }
     }
 
-    /// Answers a request.
+    /// Answers a request. A browser that shows pages to people gets a page instead of a problem.
     pub async fn answer(
         self,
         app: &App,
-        (issuer_kind, parameters): (IssuerKind, &[String]),
+        (issuer_kind, parameters): (IssuerKind, Result<Vec<String>, Problem>),
         parts: &Parts,
         body: &mut RequestBody,
+        now: Timestamp,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let tenant = match (issuer_kind, &parameters) {
+            (IssuerKind::Tenant, Ok(parameters)) => parameters.first().cloned(),
+            _ => None,
+        };
+        let answered = match parameters {
+            Ok(parameters) => self.answer_to((app, parts, body), (issuer_kind, &parameters), now).await,
+            Err(problem) => Err(problem),
+        };
+        match answered {
+            Err(problem) if self.shows_pages() && pages::is_shown_to_people(app, parts) => {
+                app.log_problem(&problem, parts);
+                let found = match tenant {
+                    Some(tenant) => app.token_service.issuer_of(&app.store, &tenant).await.ok().flatten(),
+                    None => None,
+                };
+                let issuer = found.unwrap_or_else(|| app.token_service.installation());
+                Ok(Box::pin(pages::problem_page(app, (self, issuer), parts, &problem, now)).await)
+            }
+            answered => answered,
+        }
+    }
+
+    async fn answer_to(
+        self,
+        (app, parts, body): (&App, &Parts, &mut RequestBody),
+        (issuer_kind, parameters): (IssuerKind, &[String]),
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         if self.is_open_to_scripts() && parts.method == Method::OPTIONS {
@@ -357,9 +385,9 @@ impl SystemRoute {
         )
     }
 
-    /// Whether it answers with pages that lead on.
+    /// Whether it answers with pages that lead on, and tells problems on pages.
     pub(crate) const fn shows_pages(self) -> bool {
-        self.is_of_browsers() || matches!(self, Self::Console | Self::ConsolePage)
+        self.is_of_browsers() || matches!(self, Self::Console | Self::ConsolePage | Self::External)
     }
 
     /// Whether browsers ask for it, for people.

@@ -29,7 +29,7 @@ on_both_engines! {
         assert_eq!(claims(&tokens["id_token"])["nonce"], json!(nonce));
         // another browser has nothing of it
         let mut other = Browser::new(&world);
-        let flow = page.action().split_once("flow=").unwrap().1.to_owned();
+        let flow = page.action().split_once("flow=").unwrap().1.split('&').next().unwrap().to_owned();
         other.cookies.insert(format!("chancery-flow-{flow}"), "row".to_owned());
         assert_eq!(other.open(&page.address).await.status, 400);
     }

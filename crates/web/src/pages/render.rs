@@ -167,13 +167,17 @@ fn images(context: &Value) -> String {
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
+    lost(browser, error, browser.kept.as_ref().and_then(KeptFlow::home)).await
+}
+
+/// The same, which leads back to this address.
+pub async fn lost(browser: &Browser<'_>, error: PageError, back: Option<String>) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
     let is_of_app = matches!(browser.route, SystemRoute::Authorize | SystemRoute::EndSession);
     if is_of_app || error == PageError::UNKNOWN_CLIENT {
         browser.tell(error.code, error.detail).await;
     }
     let reference = TraceId::of(browser.parts).to_string();
-    let back = browser.kept.as_ref().and_then(KeptFlow::home);
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });
     let page_of = Page { status: error.status, ..Page::new("Error", "error", context) };
     let mut response = page(browser, Shown { page: page_of, ..Shown::of_page() }, "error").await;

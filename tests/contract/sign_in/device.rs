@@ -162,6 +162,19 @@ on_both_engines! {
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("expired_token"));
     }
 
+    /// What a form proves at the installation's page, or at one tenant's, proves nothing at another's.
+    async fn a_form_is_of_one_issuer_s_page(world: World) {
+        let home = home(&world, json!({})).await;
+        let mut browser = Browser::new(&world);
+        let own = browser.open("/device").await;
+        let at_tenant = browser.open(&format!("/t/{}/device", home.tenant)).await;
+        assert_ne!(own.field("csrf"), at_tenant.field("csrf"));
+        let typed = [("csrf", own.field("csrf")), ("user_code", "BBBB-BBBB".to_owned())];
+        let typed: Vec<_> = typed.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(browser.post(&at_tenant.action(), &typed, &[]).await.status, 403);
+        assert_eq!(browser.post(&own.action(), &typed, &[]).await.status, 200);
+    }
+
     /// Only apps that may, and only their own codes; a person who is not admitted lets nothing in.
     async fn a_device_is_of_an_app_that_may(world: World) {
         let home = home(&world, json!({})).await;

@@ -11,7 +11,8 @@ impl Browser<'_> {
     /// The page where a person types a device's code.
     pub(super) async fn device(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let master = &self.app.context.master;
-        let csrf = cookies::value(&master.digest("device-csrf", self.visit.browser.as_bytes()));
+        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
+        let csrf = cookies::value(&master.digest("device-csrf", about.as_bytes()));
         let shown = form.clone().unwrap_or_default();
         let shown = Form(&shown);
         let typed = shown.field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();

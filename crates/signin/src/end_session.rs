@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
+use chancery_auth::Issuer;
 use chancery_oauth::{Code, EndSession, Refusal, with_query};
+use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
 use chancery_store::Mode;
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,18 @@ pub const SIGN_OUT: &str = "signout";
 pub const SIGNED_OUT: &str = "signedout";
 /// The most client apps that are told on the page.
 const MOST_FRAMES: usize = 32;
+
+/// What an ID token says, in a request whose address has no room for the token.
+const SHORT_HINT: &str = "hint";
+/// What stays of such a request beside.
+const KEPT: [&str; 5] = ["client_id", "post_logout_redirect_uri", "state", "logout_hint", "ui_locales"];
+
+/// What a request says by an ID token: for which client app it is, and who the person is.
+#[derive(Serialize, Deserialize)]
+struct Hint {
+    aud: Uuid,
+    sub: Uuid,
+}
 
 /// What a request to sign out comes to.
 pub enum SigningOut {
@@ -95,6 +109,10 @@ fn associated_data(visit: &Visit) -> String {
     format!("signed_out/{}/{}", visit.issuer.url, visit.browser)
 }
 
+fn about_hint(issuer: &Issuer) -> String {
+    format!("sign_out_hint/{}", issuer.url)
+}
+
 /// Who is to be signed out.
 #[derive(Clone, Copy)]
 struct Asked {
@@ -126,8 +144,8 @@ impl Provider<'_> {
         };
         let named = request.client_id.as_deref().map(|id| exact_id(id).unwrap_or_default());
         let hint = match &request.id_token_hint {
-            Some(hint) => self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?,
-            None => None,
+            Some(token) => self.hint(token, &visit.issuer, visit.now).await?,
+            None => self.short_hint(parameters, &visit.issuer),
         };
         if let (Some(named), Some(hint)) = (named, &hint)
             && named != hint.aud
@@ -178,6 +196,42 @@ impl Provider<'_> {
         let asked = Asked { application: client_app, person: hint.map(|hint| hint.sub) };
         let (frames, is_last) = self.sign_out(visit, asked).await?;
         answer(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last }))
+    }
+
+    async fn hint(self, token: &str, issuer: &Issuer, now: Timestamp) -> Result<Option<Hint>, StoreError> {
+        let opened = self.tokens.open_id_token(self.store, token, issuer, now).await?;
+        Ok(opened.map(|hint| Hint { aud: hint.aud, sub: hint.sub }))
+    }
+
+    fn short_hint(self, parameters: &[(String, String)], issuer: &Issuer) -> Option<Hint> {
+        let (_, sealed) = parameters.iter().find(|(name, _)| name == SHORT_HINT)?;
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let opened = self.context.master.open(&about_hint(issuer), &sealed)?;
+        serde_json::from_slice(opened.expose()).ok()
+    }
+
+    /// The parameters of a request with what the ID token says in its place, sealed: browsers and proxies take no address that
+    /// is as long as a token can be. A token that says nothing is left out, and so is what no request has.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn with_short_hint(
+        self,
+        parameters: &[(String, String)],
+        issuer: &Issuer,
+        now: Timestamp,
+    ) -> Result<Vec<(String, String)>, Problem> {
+        let mut tokens = parameters.iter().filter(|(name, _)| name == "id_token_hint");
+        let (Some((_, token)), None) = (tokens.next(), tokens.next()) else { return Ok(parameters.to_vec()) };
+        let mut short = parameters.to_vec();
+        short.retain(|(name, _)| KEPT.contains(&name.as_str()));
+        if let Some(hint) = self.hint(token, issuer, now).await? {
+            let text = serde_json::to_vec(&hint)
+                .map_err(|_| StoreError::Internal("a hint cannot be written".into()))?;
+            let sealed = self.context.master.seal(&about_hint(issuer), &text);
+            short.push((SHORT_HINT.to_owned(), BASE64_URL_SAFE_NO_PAD.encode(sealed)));
+        }
+        Ok(short)
     }
 
     /// Whether this browser has a session: a cookie alone is none.

@@ -116,7 +116,7 @@ pub async fn answer(
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
-        return Ok(as_get(parts, form));
+        return as_get(app, (route, issuer), parts, form, now).await;
     }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     // a form of another site's brings no cookies: it must not replace those that are there
@@ -284,8 +284,20 @@ fn leave(address: &str) -> Response<AnswerBody> {
 
 /// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
 /// none.
-fn as_get(parts: &Parts, form: &[(String, String)]) -> Response<AnswerBody> {
-    leave(&format!("{}?{}", parts.uri.path(), written(form.iter())))
+async fn as_get(
+    app: &App,
+    (route, issuer): (SystemRoute, &Issuer),
+    parts: &Parts,
+    form: &Parameters,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let address = |form: &Parameters| format!("{}?{}", parts.uri.path(), written(form.iter()));
+    if route != SystemRoute::EndSession || written(form.iter()).len() <= LONGEST_QUERY {
+        return Ok(leave(&address(form)));
+    }
+    app.page_limiter.admit_address(address_of(parts), now)?;
+    let shortened = app.provider(&app.store).with_short_hint(form, issuer, now).await?;
+    Ok(leave(&address(&shortened)))
 }
 
 /// Parameters as a query.

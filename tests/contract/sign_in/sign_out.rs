@@ -84,6 +84,34 @@ on_both_engines! {
 }
 
 on_both_engines! {
+    /// Section 2: a request may be posted because its hint is long. No browser and no proxy has to take it as an address.
+    async fn a_long_hint_makes_no_long_address(world: World) {
+        let home = Home::with(&world, json!({ "logoutConsent": "Implicit" })).await;
+        let (mut browser, tokens) = tokens(&world, &home).await;
+        let form = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
+        let ask = async |hint: &str, more: &str| {
+            let body = format!(
+                "id_token_hint={hint}&client_id={}&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye&state=s-1&x={more}",
+                id(&home.app)
+            );
+            let posted = world.anonymous.send(http::Method::POST, "/connect/endsession", &form, body.into_bytes()).await;
+            assert_eq!(posted.status, 303);
+            let next = posted.header("location").unwrap().to_owned();
+            assert!(next.len() < 1_000, "{}", next.len());
+            next
+        };
+        // one that says nothing is none, and the person is asked
+        let next = ask(&"x".repeat(12_000), "").await;
+        let page = browser.open(&next).await;
+        assert!(page.html.contains("Sign out?") && page.field("csrf").len() > 20, "{}", page.html);
+        // what a good one says counts at the issuer that it is of
+        let next = ask(tokens["id_token"].as_str().unwrap(), &"y".repeat(12_000)).await;
+        let elsewhere = browser.open(&format!("/t/{}{next}", home.tenant)).await;
+        assert!(elsewhere.html.contains("Sign out?"), "{}", elsewhere.html);
+        assert_eq!(browser.open(&next).await.left.as_deref(), Some("https://app.example/bye?state=s-1"));
+        assert!(browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap().contains("login_required"));
+    }
+
     /// OpenID Connect Back-Channel Logout 1.0: a token for each try, until the app has it.
     async fn apps_are_told_by_their_back_channel(world: World) {
         let (address, heard) = receiver(vec![500, 200]);

@@ -1,14 +1,13 @@
 //! Configuration as code: the program against a server, by its public interface alone.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use chancery_configuration::{Document, Known, Memory, State, batches, export, idle, kinds, plan, trials};
+use chancery_configuration::kinds;
 use chancery_management::SERVICE;
 use chancery_testkit::{Client, Database, Engine, PATIENCE, Process, World, on_both_engines};
 use serde_json::{Value, json};
@@ -17,7 +16,6 @@ use tokio::{
     net::{TcpListener, TcpStream},
     process::Command,
 };
-use uuid::Uuid;
 
 use crate::{
     id,
@@ -75,38 +73,6 @@ impl Set {
 
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
-
-/// The same value as people, editors and other programs write it, and values that are near: two of each, by chance.
-fn written_otherwise(value: &Value, dice: &mut u64) -> Vec<Value> {
-    let mut forms = vec![Value::Null, json!(""), json!(" ")];
-    match value {
-        Value::String(text) => {
-            forms.extend(
-                [
-                    format!("  {text}"),
-                    format!("{text}\n"),
-                    text.to_uppercase(),
-                    text.trim_end_matches('=').to_owned(),
-                    format!("{text} x"),
-                ]
-                .map(Value::String),
-            );
-            forms.extend(serde_json::from_str::<Value>(text).ok().filter(Value::is_object));
-        }
-        Value::Array(items) => {
-            forms.extend([json!(items.iter().chain(items).collect::<Vec<_>>()), json!([])])
-        }
-        Value::Object(members) => forms.push(Value::Object(members.clone())),
-        _ => {}
-    }
-    forms.retain(|_| {
-        *dice ^= *dice << 13;
-        *dice ^= *dice >> 7;
-        *dice ^= *dice << 17;
-        *dice % 3 != 0
-    });
-    forms
 }
 
 /// The row of this name.
@@ -231,57 +197,6 @@ on_both_engines! {
         fs::write(set.folder.join("set.json"), text.replacen("\"name\"", "\"name\":\"North\",\"name\"", 1)).unwrap();
         let told = set.told(&["plan"], 1).await;
         assert!(told.contains("twice") && told.contains("set.json"), "{told}");
-    }
-
-    /// A property: whatever the server takes of a document, of any kind and however it is written, differs in nothing then.
-    async fn any_document_settles(world: World) {
-        let ground = ground(&world.admin).await;
-        let kinds = kinds(&SERVICE.all().collect::<Vec<_>>());
-        for row in rows().iter().filter(|row| kinds.iter().any(|kind| kind.name == row.resource)) {
-            world.make(row.resource, ground.fill(&row.create, 1)).await;
-        }
-        let mut state = State::new(&kinds);
-        for (index, kind) in kinds.iter().enumerate() {
-            state.set(index, world.all(kind.path.trim_start_matches('/')).await).unwrap();
-        }
-        let exported = export(&state).unwrap();
-        let (memory, secrets, mut dice) = (Memory::default(), BTreeMap::new(), 0x2545_f491_4f6c_dd1d_u64);
-        let known = Known { memory: &memory, secrets: &secrets, prune: false };
-        let (mut taken, mut settled) = (BTreeSet::new(), 0);
-        for (index, kind) in kinds.iter().enumerate() {
-            let own: Vec<&Document> = exported.iter().filter(|document| document.kind == kind.name).collect();
-            let Some(first) = own.last() else { continue };
-            for (member, value) in first.members.iter().filter(|(member, _)| kind.set(member).is_none()) {
-                for form in written_otherwise(value, &mut dice) {
-                    let mut document = (*first).clone();
-                    document.members.insert(member.clone(), form.clone());
-                    let planned = |state: &State<'_>| plan(state, std::slice::from_ref(&document), &known, &mut || Uuid::new_v4().to_string());
-                    let Ok(todo) = planned(&state) else { continue };
-                    let mut is_taken = true;
-                    for call in batches(kind, &todo.changes[index], &secrets) {
-                        let method = http::Method::from_bytes(call.method.as_bytes()).unwrap();
-                        let path = format!("/api/management/v2{}", call.path);
-                        let answer = world.admin.send(method, &path, &[("content-type", "application/json")], call.body.to_string().into_bytes()).await;
-                        is_taken &= answer.status.is_success();
-                    }
-                    if !is_taken { continue }
-                    state.set(index, world.all(kind.path.trim_start_matches('/')).await).unwrap();
-                    let mut left = planned(&state).unwrap().changes.swap_remove(index);
-                    for call in trials(kind, &left, &secrets) {
-                        let method = http::Method::from_bytes(call.method.as_bytes()).unwrap();
-                        let path = format!("/api/management/v2{}?dryRun=true", call.path);
-                        let answer = world.admin.send(method, &path, &[("content-type", "application/json")], call.body.to_string().into_bytes()).await;
-                        let none = idle(&call, &left, state.rows(index), &answer.json());
-                        let mut number = 0..;
-                        left.retain(|_| number.next().is_none_or(|number| !none.contains(&number)));
-                    }
-                    assert!(left.is_empty(), "{} {member} {form}: {:?}", kind.name, left[0].differences);
-                    taken.insert(kind.name);
-                    settled += 1;
-                }
-            }
-        }
-        assert!(settled > 200 && taken.len() > kinds.len() / 2, "{settled} of {taken:?}");
     }
 
     /// A tenant, its options, an app, its secret and a rule name each other, and are made in one go; then pruned.

@@ -123,20 +123,19 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<Certificate
     if parsed.is_empty() {
         return Err(Refusal::NoCertificate);
     }
-    let (der, own) = match &key {
-        Some(key) => parsed
+    let (der, own) = if let Some(key) = &key {
+        parsed
             .iter()
             .find(|(_, one)| PublicKey::from_spki(one.public_key().raw).as_ref() == Some(key.public()))
-            .ok_or(Refusal::KeyDoesNotFit)?,
-        None => {
-            let issued = |der: &[u8], name: &[u8]| {
-                parsed.iter().any(|(other, one)| other.as_slice() != der && one.issuer().as_raw() == name)
-            };
-            let mut last = parsed.iter().filter(|(der, one)| !issued(der, one.subject().as_raw()));
-            match (last.next(), last.next()) {
-                (Some(only), None) => only,
-                _ => return Err(Refusal::AmbiguousCertificate),
-            }
+            .ok_or(Refusal::KeyDoesNotFit)?
+    } else {
+        let issued = |der: &[u8], name: &[u8]| {
+            parsed.iter().any(|(other, one)| other.as_slice() != der && one.issuer().as_raw() == name)
+        };
+        let mut last = parsed.iter().filter(|(der, one)| !issued(der, one.subject().as_raw()));
+        match (last.next(), last.next()) {
+            (Some(only), None) => only,
+            _ => return Err(Refusal::AmbiguousCertificate),
         }
     };
     let mut chain: Vec<Vec<u8>> = Vec::new();

@@ -34,12 +34,11 @@ impl<'a> MailAddress<'a> {
     /// Reads a sender, `a@example.com` or `Name <a@example.com>`: the name, if there is one, and the address. It has neither a
     /// quoted string nor other letters than those of words, as not every program reads such a sender.
     pub fn read_named(text: &'a str) -> Option<(Option<&'a str>, Self)> {
-        let (name, address) = match Self::read(text.trim()) {
-            Some(address) => (None, address),
-            None => {
-                let (name, rest) = text.rsplit_once('<')?;
-                (Some(name), Self::read(rest.trim_end().strip_suffix('>')?.trim())?)
-            }
+        let (name, address) = if let Some(address) = Self::read(text.trim()) {
+            (None, address)
+        } else {
+            let (name, rest) = text.rsplit_once('<')?;
+            (Some(name), Self::read(rest.trim_end().strip_suffix('>')?.trim())?)
         };
         let name = name.map(|name| name.trim().trim_matches('"')).filter(|name| !name.is_empty());
         let is_plain = !address.local.starts_with('"')

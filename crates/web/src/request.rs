@@ -212,7 +212,8 @@ mod tests {
             prop_assume!(!others.iter().any(|other| other.starts_with("charset=")));
             let mut parameters = others;
             if let Some((value, _)) = charset { parameters.push(format!("{word}={value}")); }
-            let parameters: String = parameters.iter().map(|one| format!("{around};{after}{one}")).collect();
+            let parameters: Vec<String> = parameters.iter().map(|one| format!("{around};{after}{one}")).collect();
+            let parameters = parameters.concat();
             let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::try_from(format!("{before}{name}{parameters}")).unwrap())]);
             let wanted = kind.filter(|_| charset.is_none_or(|(_, is_utf8)| is_utf8));
             prop_assert_eq!(media_type(&headers), wanted);

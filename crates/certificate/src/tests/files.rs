@@ -124,7 +124,8 @@ proptest::proptest! {
         let mut blocks: Vec<&str> = order.iter().map(|at| chain[*at].as_str()).collect();
         if repeats { blocks.push(blocks[0]); }
         if adds_other { blocks.insert(0, other); }
-        let mut text: String = blocks.iter().zip(words.iter().cycle()).map(|(block, words)| format!("{words}{block}")).collect();
+        let parts: Vec<String> = blocks.iter().zip(words.iter().cycle()).map(|(block, words)| format!("{words}{block}")).collect();
+        let mut text = parts.concat();
         text = text.replace("\r\n", "\n").replace('\n', ends);
         if has_mark { text.insert(0, '\u{feff}'); }
         let read = read(Format::Pem, text.as_bytes(), None, None);

@@ -45,6 +45,11 @@ impl Told {
         Self { database, server, client, home, expected: Vec::new() }
     }
 
+    /// The id of the next request's trace.
+    fn trace(&self) -> String {
+        format!("{:032x}", self.expected.len() + 1)
+    }
+
     /// Sends a request that is refused, of which the log is to tell this: parts of the values of these members.
     async fn refused(
         &mut self,
@@ -53,7 +58,7 @@ impl Told {
         body: &str,
         told: &'static [(&'static str, &'static str)],
     ) -> Answer {
-        let trace = Uuid::now_v7().simple().to_string();
+        let trace = self.trace();
         let parent = format!("00-{trace}-00f067aa0ba902b7-01");
         let headers = [headers, &[("traceparent", parent.as_str())]].concat();
         let answer = self.client.send(method, path, &headers, body.as_bytes().to_vec()).await;
@@ -158,7 +163,7 @@ async fn pages(engine: Engine) {
     let mut browser = Browser::of(&told.client, &base);
     let page = browser.open(&told.home.request(&[("state", "very-secret-state-5")])).await;
     let consent = browser.type_password(&page, "ann", PASSWORD).await;
-    let trace = Uuid::now_v7().simple().to_string();
+    let trace = told.trace();
     let parent = format!("00-{trace}-00f067aa0ba902b7-01");
     let denied = [("csrf", consent.field("csrf")), ("decision", "deny".to_owned())];
     let denied: Vec<_> = denied.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -95,7 +95,7 @@ on_both_engines! {
         for name in ["userstore-v2", "management-v2"] {
             let document = world.anonymous.get(&format!("/openapi/{name}.json")).await.is(200).json();
             let members = &document["components"]["schemas"]["AuditTrail"]["properties"];
-            for (member, example) in [("action", "Modified"), ("category", "DatabaseRecordChange"), ("area", "User")] {
+            for (member, example) in [("action", "Added"), ("category", "DatabaseRecordChange"), ("area", "User")] {
                 assert_eq!(members[member]["examples"], json!([example]), "{name} {member}");
             }
         }

@@ -89,7 +89,9 @@ impl Home {
         body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         let app = create("ClientApp", body).await;
         relate(format!("/ClientApp/{}/tenants", id(&app)), &tenant).await;
-        relate(format!("/IdpInstance/{}/clientapps", id(&instance)), &app).await;
+        // the console stays linked: its sessions end with its instance
+        let added = json!({ "relatedIds": [app["id"]] });
+        admin.post(&format!("{BASE}/IdpInstance/{}/clientapps", id(&instance)), added).await.expect(202);
         for (uri, kind) in [(CALLBACK, "Login"), ("https://app.example/bye", "Logout")] {
             let body = json!({ "clientAppId": app["id"], "uri": uri, "redirectUriType": kind });
             create("ClientAppRedirectUri", body).await;

@@ -113,10 +113,14 @@ pub async fn answer(
     } else {
         None
     };
+    let mut is_too_long = raw.len() > LONGEST_QUERY;
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
-        return as_get(app, (route, issuer), parts, form, now).await;
+        if let Some(led) = as_get(app, (route, issuer), parts, form, now).await? {
+            return Ok(led);
+        }
+        is_too_long = true;
     }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     // a form of another site's brings no cookies: it must not replace those that are there
@@ -134,7 +138,7 @@ pub async fn answer(
     };
     let kept = kept.filter(is_own);
     let browser = Browser { app, route, parts, cookies, visit, query, languages: languages(parts), kept };
-    if raw.len() > LONGEST_QUERY {
+    if is_too_long {
         return Ok(error_page(&browser, PageError::TOO_LONG).await);
     }
     // only a session that exists spares the limit: anybody can make up a cookie
@@ -283,21 +287,25 @@ fn leave(address: &str) -> Response<AnswerBody> {
 }
 
 /// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
-/// none.
+/// none. Nothing where its address would be too long.
 async fn as_get(
     app: &App,
     (route, issuer): (SystemRoute, &Issuer),
     parts: &Parts,
     form: &Parameters,
     now: Timestamp,
-) -> Result<Response<AnswerBody>, Problem> {
-    let address = |form: &Parameters| format!("{}?{}", parts.uri.path(), written(form.iter()));
-    if route != SystemRoute::EndSession || written(form.iter()).len() <= LONGEST_QUERY {
-        return Ok(leave(&address(form)));
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let address = |form: &Parameters| {
+        let query = written(form.iter());
+        (query.len() <= LONGEST_QUERY).then(|| leave(&format!("{}?{query}", parts.uri.path())))
+    };
+    let led = address(form);
+    if led.is_some() || route != SystemRoute::EndSession {
+        return Ok(led);
     }
     app.page_limiter.admit_address(address_of(parts), now)?;
     let shortened = app.provider(&app.store).with_short_hint(form, issuer, now).await?;
-    Ok(leave(&address(&shortened)))
+    Ok(address(&shortened))
 }
 
 /// Parameters as a query.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chancery_record::Value as Bound;
 use chancery_resource::{
-    Action, Op, RelationChange,
+    Action, CarriedBy, Op, Protection, RelationChange,
     settings::{CATALOGUE, Entry, Form, Owner, span},
 };
 use chancery_testkit::{Answer, Client, World, catalogue::operations, on_both_engines};
@@ -227,7 +227,9 @@ on_both_engines! {
         let ids = json!([open["id"], locked["id"]]);
         let problem = refused(client.delete_with(&format!("{BASE}/Option/batch"), ids).await, "SystemAdmin", &store);
         assert_eq!(pointers(&problem), ["/1"]);
-        let new = json!([{ "name": "OurOwn", "value": "x", "applyToTenantId": tenant["id"] }]);
+        let of_tenant = options_of(&world, "applyToTenantId", &tenant).await;
+        world.admin.delete(&one("Option", &of_tenant["PageLinks"])).await.expect(204);
+        let new = json!([{ "name": "PageLinks", "value": "", "applyToTenantId": tenant["id"] }]);
         let problem = refused(client.post(&format!("{BASE}/Option/batch"), new).await, "SystemAdmin", &tenant);
         assert_eq!(pointers(&problem), ["/0"]);
 
@@ -237,13 +239,15 @@ on_both_engines! {
         let body = json!({ "id": locked["id"], "name": "PasswordMinLength", "value": "9", "applyToIdpInstanceId": store["id"] });
         refused(client.put(&old, body).await, "SystemAdmin", &store);
         // an option does not leave for what the caller may set, nor come from there
-        let elsewhere = make(&world, "IdpInstance", "Elsewhere", "Google").await;
+        let elsewhere = make(&world, "IdpInstance", "elsewhere", "UserStore").await;
+        let there = options_of(&world, "applyToIdpInstanceId", &elsewhere).await;
+        client.delete(&one("Option", &there["PasswordMinLength"])).await.expect(204);
         let away = |row: &Value, to: &Value| json!({ "applyToIdpInstanceId": to["id"], "concurrencyToken": row["concurrencyToken"] });
         refused(client.patch(&one("Option", locked), away(&now["PasswordMinLength"], &elsewhere)).await, "SystemAdmin", &store);
-        let body = json!({ "name": "PasswordOfOurs", "value": "x", "applyToIdpInstanceId": elsewhere["id"] });
-        let ours = client.post(&format!("{BASE}/Option"), body).await.is(201).json();
-        refused(client.patch(&one("Option", &ours), away(&ours, &store)).await, "SystemAdmin", &store);
-        let renamed = json!({ "name": "PasswordMinLengthOfOld", "concurrencyToken": now["UserLockNotificationEnabled"]["concurrencyToken"] });
+        world.admin.delete(&one("Option", &now["PasswordMaxLength"])).await.expect(204);
+        let ours = &there["PasswordMaxLength"];
+        refused(client.patch(&one("Option", ours), away(ours, &store)).await, "SystemAdmin", &store);
+        let renamed = json!({ "name": "PasswordMaxLength", "concurrencyToken": now["UserLockNotificationEnabled"]["concurrencyToken"] });
         refused(client.patch(&one("Option", open), renamed).await, "SystemAdmin", &store);
     }
 
@@ -310,6 +314,10 @@ on_both_engines! {
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let (factor, certificate) = (make(&world, "MfaInstance", "Codes", "totp").await, certificate(&world, "linked").await);
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        // the console's client app is a SystemAdmin's, so a set that has it is too
+        for (resource, row) in [("Tenant", &tenant), ("IdpInstance", &store)] {
+            world.admin.put(&format!("{}/clientapps", one(resource, row)), related(&[])).await.expect(202);
+        }
         let fresh = [
             ("IdpInstance", make(&world, "IdpInstance", "fresh", "Google").await),
             ("Tenant", world.make("Tenant", json!({ "name": "fresh", "subscriptionId": tenant["subscriptionId"] })).await),
@@ -437,7 +445,8 @@ async fn certificate(world: &World, name: &str) -> Value {
 #[test]
 fn operations_of_their_own_on_what_people_sign_in_by_are_known() {
     let own = operations().filter(|(name, _, op)| {
-        let is_guarded = op.shape.writes.protection.is_some() || op.shape.name == "Option";
+        let is_setting = |own: &Protection| own.carried_by == CarriedBy::WhoSignsIn;
+        let is_guarded = op.shape.writes.protection.is_some_and(is_setting) || op.shape.name == "Option";
         name.starts_with("management:") && op.writes() && matches!(op.action, Action::Custom(_)) && is_guarded
     });
     let mut own: Vec<&str> = own.map(|(.., op)| op.name).collect();

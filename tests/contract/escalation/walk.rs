@@ -400,6 +400,8 @@ fn belongings(user: &Json, second: &Json) -> [(&'static str, String, Json); 3] {
 /// A person and a group with this role, or with none.
 async fn target(world: &World, name: &str, number: u8, role: Option<(&str, Json)>) -> Target {
     let user = person(world, name, role.clone()).await;
+    let phone = json!({ "phoneNumber": "+49 30 12345678", "concurrencyToken": user["concurrencyToken"] });
+    world.admin.patch(&world.path(&format!("/User/{}", id(&user))), phone).await.expect(202);
     let second = person(world, &format!("{name}-second"), role.clone()).await;
     let group = group(world, &format!("{name}-group"), role.clone()).await;
     let extra = super::group(world, &format!("{name}-extra"), role).await;

@@ -80,6 +80,7 @@ on_both_engines! {
         leads_on(&browser.open(&page.address).await, "done already");
         leads_on(&browser.type_password(&page, "ann", PASSWORD).await, "done already");
         // the console is at this server
+        let mut browser = Browser::new(&world);
         let page = browser.open("/console").await;
         browser.cookies.retain(|name, _| name == "chancery-browser");
         let page = browser.open(&page.address).await;

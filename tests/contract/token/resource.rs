@@ -162,7 +162,7 @@ on_both_engines! {
     /// Section 15, by `5-sign-in.md`, section 5: the two resources of the platform are given by SystemAdmin
     /// only, in any subscription.
     async fn the_platforms_resources_are_given_by_its_administrator(world: World) {
-        let [one, _, far] = apps(&world).await;
+        let [one, other, far] = apps(&world).await;
         let caller = world.client("admin", &[("SubscriptionAdmin", None, None)]).await;
         for name in ["PlatformManagementService", "PlatformUserStoreService"] {
             caller.post(PATH, body(&one, name)).await.problem(403, "forbidden");
@@ -170,7 +170,7 @@ on_both_engines! {
             world.make("ClientAppResource", body(&one, name)).await;
             world.make("ClientAppResource", body(&far, name)).await;
         }
-        let own = caller.post(PATH, body(&one, "urn:own")).await.is(201).json();
+        let own = caller.post(PATH, body(&other, "urn:own")).await.is(201).json();
         let patch = json!({ "key": "PlatformManagementService", "concurrencyToken": own["concurrencyToken"] });
         let headers = [("content-type", "application/merge-patch+json")];
         let path = format!("{PATH}/{}", id(&own));

@@ -6,6 +6,7 @@ mod approvers;
 mod apps;
 mod people;
 mod planted;
+mod sequences;
 mod settings;
 mod walk;
 

@@ -179,6 +179,8 @@ on_both_engines! {
             for (client, may_write) in [(&world.admin, true), (&near, true), (&low, false)] {
                 let own = options(client, resource, &made).await;
                 let instance = client.get(&path).await.is(200).json();
+                let listed = client.get(&format!("{BASE}/{resource}")).await.is(200).json();
+                assert!(listed.as_array().unwrap().contains(&instance), "{kind}");
                 for entry in &row {
                     let at = format!("{kind} {}, by who may write it: {may_write}", entry.name);
                     let seen = if entry.is_secret && !may_write { Value::Null } else { json!(KEPT) };

@@ -208,21 +208,28 @@ fn apply<'a>(
 /// Refuses changes to sets whose links are protected, of a row or of those that it is linked to: the members and parents of a
 /// group that carries a role which counts.
 fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<'_>]) -> Result<(), Problem> {
-    for Change { relation, owner, at, added, removed, .. } in all {
-        if added.is_empty() && removed.is_empty() {
-            continue;
+    for change in all.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty()) {
+        let checked = check_link(context, tx, shape, change);
+        if checked.is_err() && !change.is_idle(tx)? {
+            return checked;
         }
-        let links = |protection: &&'static Protection| protection.links.protect(relation);
-        if let Some(protection) = shape.base().writes.protection.filter(links)
-            && let Value::Id(id) = owner.value(shape.plan().key)
-        {
-            check(context, tx, protection, vec![Target { base: at.clone(), id: *id }])?;
-        }
-        if let Some(protection) = relation.target.base().writes.protection.filter(links) {
-            let others = added.iter().chain(removed);
-            let targets = others.map(|(id, _)| Target { base: at.clone(), id: *id }).collect();
-            check(context, tx, protection, targets)?;
-        }
+    }
+    Ok(())
+}
+
+/// Refuses a change to a set whose links are protected, of the row or of those that it is linked to.
+fn check_link(context: &Context, tx: &mut Tx<'_>, shape: &Shape, change: &Change<'_>) -> Result<(), Problem> {
+    let Change { relation, owner, at, added, removed, .. } = change;
+    let links = |protection: &&'static Protection| protection.links.protect(relation);
+    if let Some(protection) = shape.base().writes.protection.filter(links)
+        && let Value::Id(id) = owner.value(shape.plan().key)
+    {
+        check(context, tx, protection, vec![Target { base: at.clone(), id: *id }])?;
+    }
+    if let Some(protection) = relation.target.base().writes.protection.filter(links) {
+        let others = added.iter().chain(removed);
+        let targets = others.map(|(id, _)| Target { base: at.clone(), id: *id }).collect();
+        check(context, tx, protection, targets)?;
     }
     Ok(())
 }
@@ -318,6 +325,16 @@ fn check_owners(
 }
 
 impl Change<'_> {
+    /// Whether all that is to be added is there already, and nothing that is to be removed.
+    fn is_idle(&self, tx: &mut Tx<'_>) -> Result<bool, Problem> {
+        if !self.is_unsure {
+            return Ok(false);
+        }
+        let added = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
+        let removed = linked_of(tx, self.relation, self.owner.rid, &self.removed)?;
+        Ok(removed.is_empty() && self.added.iter().all(|(_, rid)| added.contains(rid)))
+    }
+
     /// Drops the requested links that are there already, or that are not there to be removed. Where no rule looks at
     /// them before, the statements that write them do so: whoever looks for links on PostgreSQL collides with all who
     /// write beside them.

@@ -200,7 +200,10 @@ start_server() {
         port="$(python3 -c 'import socket; one = socket.create_server(("127.0.0.1", 0)); print(one.getsockname()[1])')"
         export CHANCERY_PUBLIC_URL="http://$server_name:$port"
     fi
-    CHANCERY_LISTEN="127.0.0.1:$port" CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
+    # it warns of variables that are none of its own
+    CHANCERY_LISTEN="127.0.0.1:$port" CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" \
+        env -u CHANCERY_BIN -u CHANCERY_PATIENCE -u CHANCERY_TEST_POSTGRES -u CHANCERY_APPS -u CHANCERY_BASE -u CHANCERY_SETUP \
+        "$binary" >"$work/server.log" 2>&1 &
     server=$!
     for _ in $(seq $((CHANCERY_PATIENCE * 10))); do
         base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"

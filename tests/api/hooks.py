@@ -22,6 +22,9 @@ RULES = [
     (r"(/\d+)?/(relatedIds|clientApps)", r"The claim rule .* takes no client apps: .*|Groups nest .*|This would .*"),
     # version 1 has no member for what is missing
     (r"(/\d+)?", r"does not say enough: .*"),
+    # an address has labels of domains, and letters that nobody sees, of which a pattern knows too little
+    (r"(/\d+)?/(contact|emailAddress)", r"must be an e-mail address such as .*"),
+    (r"(/\d+)?/(name|loginName)", r"must be one line without letters that nobody sees, .*"),
     # a batch names each item once
     (r"/\d+(/\w+)?", r"is in this batch twice"),
     # a time ends after it begins

@@ -120,13 +120,13 @@ macro_rules! breaks {
         concat!(controls!(), r"\u2028\u2029")
     };
 }
-/// The code points that nobody sees (`Default_Ignorable_Code_Point`), those outside of the basic plane as they are.
+/// The code points that nobody sees (`Default_Ignorable_Code_Point`), as far as the basic plane goes: where patterns are read as
+/// ECMA-262 without the flag `u`, a range beyond it is an error. The rules know all of them.
 macro_rules! hidden {
     () => {
         concat!(
             r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f",
-            r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8",
-            "\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}"
+            r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
         )
     };
 }
@@ -554,7 +554,8 @@ mod tests {
         let published: String = published.find_iter(&all).map(|found| found.as_str()).collect();
         assert_eq!(all.replace(|letter| !super::is_hidden(letter), ""), published);
         let class = regex::Regex::new(concat!("[", hidden!(), "]")).unwrap();
-        assert_eq!(class.find_iter(&all).map(|found| found.as_str()).collect::<String>(), published);
+        let in_patterns: String = published.chars().filter(|letter| *letter <= '\u{ffff}').collect();
+        assert_eq!(class.find_iter(&all).map(|found| found.as_str()).collect::<String>(), in_patterns);
     }
 
     fn names() -> impl Strategy<Value = String> {
@@ -574,9 +575,10 @@ mod tests {
             prop_assert_eq!(GroupName::new(text.as_str()).is_ok(), fits && !breaks && !hides);
         }
 
-        /// What the pattern of the documents takes, the rule takes.
+        /// What the pattern of the documents takes, the rule takes, but for letters beyond the basic plane that nobody sees.
         #[test]
         fn patterns_promise_no_more_than_rules_keep(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}") {
+            proptest::prop_assume!(!text.chars().any(|letter| letter > '\u{ffff}' && super::is_hidden(letter)));
             for rule in [Name::RULE, LoginName::RULE, GroupName::RULE, Key::RULE, ShortText::RULE] {
                 let is_promised = regex(rule.pattern.unwrap())(&text) && (rule.min..=rule.max).contains(&text.chars().count());
                 prop_assert!(!is_promised || super::RESERVED_KEYS.contains(&text.as_str()) || rule.check(text.clone()).is_ok(), "{}", rule.name);

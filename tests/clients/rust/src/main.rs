@@ -84,7 +84,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let secret = api::client_app_secret_api::create_client_app_secret(rest, body, None, None, None).await?;
     let told = secret.secret.unwrap_or_default();
     same("a secret is returned when it is created", told.len(), 43);
-    let again = api::client_app_secret_api::get_client_app_secret(rest, &secret.id.to_string(), None).await?;
+    let again =
+        api::client_app_secret_api::get_client_app_secret(rest, &secret.id.to_string(), None, None).await?;
     same("and never again", again.secret, None);
     let its = access_token(&base, &app_id, &told).await?;
     same("a client app gets a token with it", its.split('.').count(), 3);
@@ -108,7 +109,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         api::claim_rule_api::add_claim_rule_client_apps(rest, &rule_id, both.clone(), None, None, None)
             .await?;
     same("add to a relation", related(added), vec![app.id]);
-    let read = api::claim_rule_api::get_claim_rule(rest, &rule_id, None).await?;
+    let read = api::claim_rule_api::get_claim_rule(rest, &rule_id, None, None).await?;
     same("read a relation", related(read), vec![app.id]);
     let removed =
         api::claim_rule_api::remove_claim_rule_client_apps(rest, &rule_id, both, None, None, None).await?;
@@ -120,7 +121,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let body = management::CustomAssetCreate::new(CSS.to_owned(), location.clone(), css);
     let asset = api::custom_asset_api::create_custom_asset(rest, body, None, None, None).await?;
     same("upload an asset", (asset.size, asset.file_name), (Some(14), Some(format!("{run}.css"))));
-    let read = api::custom_asset_api::get_custom_asset(rest, &location, None).await?;
+    let read = api::custom_asset_api::get_custom_asset(rest, &location, None, None).await?;
     same("read an asset by its location", read.data.as_str(), CSS);
     api::custom_asset_api::delete_custom_asset_batch(rest, vec![location.clone()], None).await?;
     let filter = format!("location eq \"{location}\"");
@@ -138,7 +139,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     same("every member is sent as null", nulls, members(&sent).len() - 1);
     let mut after =
         members(&api::client_app_api::patch_client_app(rest, &app_id, sent, None, None, None).await?);
-    let read = members(&api::client_app_api::get_client_app(rest, &app_id, None).await?);
+    let read = members(&api::client_app_api::get_client_app(rest, &app_id, None, None).await?);
     same("a PATCH of nulls answers what is there", &after, &read);
     let mut before = members(&app);
     for name in ["concurrencyToken", "clientAppScopes", "clientAppSecrets"] {

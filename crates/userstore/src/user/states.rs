@@ -37,7 +37,7 @@ fn states_schema() -> serde_json::Value {
     let may = |kind: &str, about: &str| json!({ "type": [kind, "null"], "description": about });
     let token = json!({
         "type": ["string", "null"], "maxLength": Token::RULE.max, "examples": [Token::RULE.example],
-        "pattern": Token::RULE.pattern,
+        "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$",
         "description": "The user's concurrency token; when it is given, it must be the current one.",
     });
     let until = json!({

@@ -28,11 +28,25 @@ use crate::{
 /// How long a proof is fresh, in ms.
 const FRESH_MS: i64 = 10 * 60_000;
 /// What forms send for the server alone.
-const UNTOLD: [&str; 5] = ["csrf", "kept", "key", "base", "concurrencyToken"];
+const UNTOLD: [&str; 12] = [
+    "csrf",
+    "kept",
+    "key",
+    "base",
+    "concurrencyToken",
+    "tokens",
+    "sealed",
+    "merge",
+    "back",
+    "review",
+    "step",
+    "sure",
+];
 /// The most characters that are shown of what a kept form sends in one field.
 const LONGEST_TOLD: usize = 500;
 /// The cookie that a kept form belongs to.
 const KEPT: &str = "console-kept";
+
 /// Whether an operation wants a fresh proof, whatever it is asked for: it gives rights or decides who gets in, makes a secret, or
 /// takes a password.
 pub fn is_wanted(op: &Op) -> bool {
@@ -180,6 +194,9 @@ pub fn keep(
 fn told(words: &Words, form: &Parameters) -> impl Iterator<Item = Value> {
     // what was there when the form was opened is sent along, and changes nothing
     let base: Value = one(form, "base").and_then(|base| serde_json::from_str(base).ok()).unwrap_or_default();
+    // the value of an option is a secret where its name says so
+    let option = one(form, "name").or_else(|| base.get("name")?.as_str()).unwrap_or_default();
+    let is_secret_value = is_secret_name(option.trim());
     let is_told = move |name: &str, value: &str| {
         let was = base.get(name).map(plain);
         !UNTOLD.contains(&name) && was.unwrap_or_default() != value
@@ -195,13 +212,14 @@ fn told(words: &Words, form: &Parameters) -> impl Iterator<Item = Value> {
             if text.is_empty() {
                 text.push_str(words.page("not_set"));
             }
-            let text = if is_secret_name(name) { "•••••".to_owned() } else { text };
+            let is_hidden = is_secret_name(name) || (name == "value" && is_secret_value);
+            let text = if is_hidden { "•••••".to_owned() } else { text };
             json!({ "label": words.field(name), "text": text })
         })
     })
 }
 
-/// Whether a field of this name holds a secret, wherever there is one.
+/// Whether a control of this name may hold a secret, wherever there is one. A part of a setting is named behind a dot.
 fn is_secret_name(name: &str) -> bool {
     static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let fields = directory::operations().flat_map(|op| {
@@ -211,10 +229,23 @@ fn is_secret_name(name: &str) -> bool {
             };
             own.iter().chain(op.shape.fields)
         });
-        let fields = fields.filter(|field| is_secret(field, &Value::Null)).map(Field::wire);
-        fields.chain(CATALOGUE.iter().filter(|entry| entry.secret).map(|entry| entry.name)).collect()
+        let names = fields.flat_map(secret_names);
+        names.chain(CATALOGUE.iter().filter(|entry| entry.secret).map(|entry| entry.name)).collect()
     });
-    NAMES.contains(name)
+    NAMES.contains(name.split('.').next().unwrap_or_default())
+}
+
+/// The names of the controls of a field that may hold a secret: a file may hold a private key, as its parts may where it is
+/// uploaded, and the value of a header may let somebody in.
+fn secret_names(field: &'static Field) -> Vec<&'static str> {
+    match field.kind {
+        Kind::Object(parts) => {
+            parts.iter().filter(|part| matches!(part.kind, Kind::Text(_))).map(Field::wire).collect()
+        }
+        Kind::Bytes(_) | Kind::Pairs(_) => vec![field.wire()],
+        _ if is_secret(field, &Value::Null) => vec![field.wire()],
+        _ => Vec::new(),
+    }
 }
 
 /// The page where a proof in a tab of its own ends.

@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{BASE, Browser, PASSWORD, administrator, hidden, post};
+use super::{BASE, Browser, PASSWORD, administrator, encode, hidden, post};
 use crate::{id, sign_in::browser::Page};
 
 /// Makes every proof eleven minutes old.
@@ -199,5 +199,36 @@ on_both_engines! {
         let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
         assert!(told.contains("Name") && told.contains("&lt;b&gt;new"), "{told}");
         assert!(!told.contains("as it was") && !told.contains("Key"), "{told}");
+    }
+
+    /// A secret is hidden whatever its control is called: a part of a setting, a file, a header's value, an option's by its name.
+    async fn a_kept_form_tells_no_secret(world: World) {
+        let mut browser = administrator(&world).await;
+        let filter = encode("idpFactoryType eq \"UserStore\"");
+        let store = world.all(&format!("IdpInstance?filter={filter}")).await[0].clone();
+        let settings = format!("/console/IdpInstance/{}/settings", id(&store));
+        let forms = [
+            (settings.as_str(), &["MailServerConfig.UserName", "MailServerConfig.Password"][..], &[("tokens", "hush")][..]),
+            ("/console/CertStore/new", &["data", "privateKey", "password"], &[("sealed", "hush"), ("step", "hush")]),
+            ("/console/EventSubscription/new", &["headers"], &[("merge", "hush"), ("review", "hush")]),
+            ("/console/Option/new", &["value"], &[("name", "MailServerConfig"), ("back", "hush"), ("sure", "hush")]),
+        ];
+        let mut page = browser.open("/console").await;
+        for (path, names, _) in forms {
+            page = browser.open(path).await;
+            assert!(names.iter().all(|name| page.html.contains(&format!("name=\"{name}\""))), "{path}: {}", page.html);
+        }
+        world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
+        for (path, names, more) in forms {
+            let secrets = names.iter().map(|name| (*name, "hush"));
+            let fields: Vec<_> = secrets.chain(more.iter().copied()).collect();
+            let kept = post(&world, &mut browser, &page, path, &fields).await;
+            assert_eq!(kept.status, 401, "{path}: {}", kept.html);
+            let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+            assert!(!told.contains("hush"), "{path}: {told}");
+            assert_eq!(told.matches("•••••").count(), names.len(), "{path}: {told}");
+        }
+        let kept = post(&world, &mut browser, &page, "/console/Option/new", &[("name", "PasswordMinLength"), ("value", "12")]).await;
+        assert!(kept.html.contains("<dd>12</dd>"), "what is no secret is told: {}", kept.html);
     }
 }

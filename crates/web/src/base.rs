@@ -22,20 +22,21 @@ static HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("speculation-rules"), "\""),
 ];
 
-/// The attributes that lead somewhere, those of the console's script included.
-const ATTRIBUTES: [&str; 12] = [
-    "action",
-    "data",
-    "data-keys",
-    "data-later",
-    "data-proof",
-    "data-search",
-    "data-source",
-    "formaction",
-    "href",
-    "poster",
-    "src",
-    "xlink:href",
+/// The attributes that lead somewhere, those of the console's script included, each with what stands before the address.
+const ATTRIBUTES: [(&str, &str); 13] = [
+    ("action", ""),
+    ("content", "0;url="),
+    ("data", ""),
+    ("data-keys", ""),
+    ("data-later", ""),
+    ("data-proof", ""),
+    ("data-search", ""),
+    ("data-source", ""),
+    ("formaction", ""),
+    ("href", ""),
+    ("poster", ""),
+    ("src", ""),
+    ("xlink:href", ""),
 ];
 
 /// The first segments of this server's own paths.
@@ -182,11 +183,12 @@ impl BasePath {
             });
             let (value, after) =
                 cut(value, |letter| quote.map_or(is_space(letter) || letter == '>', |quote| letter == quote));
-            let leads = ATTRIBUTES.iter().any(|known| known.eq_ignore_ascii_case(name));
-            if leads && is_own(&value.replace("&#x2f;", "/")) {
-                out.push_str(&self.0);
+            let known = ATTRIBUTES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            let led = known.and_then(|(_, before)| Some((*before, value.strip_prefix(before)?)));
+            match led.filter(|(_, address)| is_own(&address.replace("&#x2f;", "/"))) {
+                Some((before, address)) => out.extend([before, self.0.as_str(), address]),
+                None => out.push_str(value),
             }
-            out.push_str(value);
             rest = quote.map_or(after, |quote| {
                 let closed = after.strip_prefix(quote);
                 out.extend(closed.map(|_| quote));
@@ -318,6 +320,14 @@ mod tests {
             ("a < b <a href=\"/console", "a < b <a href=\"/id/console"),
             ("<img alt=\"\" src=\"/content/a\">", "<img alt=\"\" src=\"/id/content/a\">"),
             ("<br/><a =\"/console\" href>", "<br/><a =\"/console\" href>"),
+            (
+                "<meta http-equiv=\"refresh\" content=\"0;url=/connect/authorize?a=b&amp;c=/t/7\">",
+                "<meta http-equiv=\"refresh\" content=\"0;url=/id/connect/authorize?a=b&amp;c=/t/7\">",
+            ),
+            (
+                "<meta content=\"0;url=https://app.example/connect\"><meta content=\"/connect\">",
+                "<meta content=\"0;url=https://app.example/connect\"><meta content=\"/connect\">",
+            ),
         ] {
             assert_eq!(base.put_into_html(html), put);
         }

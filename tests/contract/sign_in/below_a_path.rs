@@ -147,6 +147,23 @@ on_both_engines! {
         }
     }
 
+    /// What an app posts becomes an address that is too long for a header: a page leads there.
+    async fn what_is_posted_leads_below_the_path(world: World) {
+        let home = Home::new(&world).await;
+        let request = home.request(&[("state", &"s".repeat(2_048)), ("nonce", &"n".repeat(512))]);
+        let sent = request.split_once('?').unwrap().1.split('&').filter_map(|pair| pair.split_once('='));
+        let sent: Vec<_> = sent.map(|(name, _)| (name, parameter(&request, name).unwrap())).collect();
+        let fields: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        for mut browser in browsers(&world) {
+            let led = browser.post("/id/connect/authorize", &fields, &[]).await;
+            leads_below(&led.answer, "the page that leads on");
+            let next = led.html.split("content=\"0;url=").nth(1).unwrap().split('"').next().unwrap();
+            assert!(next.starts_with("/id/connect/authorize?"), "{next}");
+            let page = browser.open(&next.replace("&amp;", "&")).await;
+            assert!(page.action().starts_with("/id/signin/"), "{}", page.html);
+        }
+    }
+
     async fn every_page_of_the_console_leads_below_the_path(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;

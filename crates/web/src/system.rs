@@ -303,6 +303,8 @@ impl SystemRoute {
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
             Self::External => external::of_instance(parts, parameter)?,
+            // the links of the page are relative: below a slash they lead elsewhere
+            Self::Documentation if parts.uri.path().ends_with('/') => pages::see_other(self.path()),
             Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {
                 documentation::page(parts)
             }

@@ -43,6 +43,12 @@ on_both_engines! {
             let page = browser.open(path).await;
             assert_eq!(page.status, 200, "{path}: {}", page.html);
         }
+        // relative links lead elsewhere below a slash
+        let page = browser.open("/openapi/").await;
+        assert_eq!(page.address, "/openapi");
+        let sheet = page.html.split("rel=\"stylesheet\" href=\".").nth(1).unwrap().split('"').next().unwrap();
+        let folder = page.address.rsplit_once('/').unwrap().0;
+        browser.open(&format!("{folder}{sheet}")).await.answer.expect(200);
     }
 
     async fn signing_out_ends_it(world: World) {

@@ -211,7 +211,8 @@ pub async fn problem_page(
     let origin = Origin { address: address_of(parts).to_string(), user_agent: None };
     let visit = Visit { issuer, browser: String::new(), session: None, device: None, origin, now };
     let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    let (query, languages) = (Vec::new(), languages(parts));
+    let query = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
+    let languages = languages(parts);
     let browser = Browser { app, parts, route, cookies, visit, query, languages, kept: None };
     let is_limited = matches!(problem.status(), 429 | 503);
     let seconds = is_limited.then(|| seconds_of(problem));

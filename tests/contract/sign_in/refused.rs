@@ -200,6 +200,28 @@ async fn pages(engine: Engine) {
         &[("issuer", "/t/00000000"), ("reason", "no such tenant"), ("app_name", "Harbour")],
     )
     .await;
+    // on a page, too, once, and by its name
+    let people = ("accept", "text/html");
+    let page = told
+        .refused(
+            (Method::GET, &elsewhere),
+            &[people],
+            "",
+            &[("issuer", "/t/00000000"), ("reason", "no such tenant"), ("app_name", "Harbour")],
+        )
+        .await;
+    let html = String::from_utf8_lossy(&page.bytes).into_owned();
+    assert!(html.contains(&format!("client_id={own}")), "the same page in each language: {html}");
+    let address = format!("/connect/endsession?client_id={own}&ui_locales=de");
+    let page = told
+        .refused(
+            (Method::POST, &address),
+            &[people, FORM],
+            "a=%ff",
+            &[("error", "invalid_request"), ("app_name", "Harbour"), ("sent", "ui_locales=\"de\"")],
+        )
+        .await;
+    assert!(String::from_utf8_lossy(&page.bytes).contains("<html lang=\"de\""));
     let address = told.home.request(&[("state", &"s".repeat(9_000))]);
     let page = told.refused((Method::GET, &address), &[], "", &[("error", "too_long")]).await;
     assert!(String::from_utf8_lossy(&page.bytes).contains("too long"));

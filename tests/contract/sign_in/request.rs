@@ -75,6 +75,9 @@ on_both_engines! {
             INSERT INTO sign_in_flow (id, sealed, expires_on) SELECT 'x' || i, ?1, ?2 FROM n";
         world.sql(vec![(fill, vec![Value::Bytes(vec![1]), Value::Int(i64::MAX)])]).await;
         assert_eq!(Browser::new(&world).open(&large).await.status, 503);
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let metrics = String::from_utf8_lossy(&metrics.bytes).into_owned();
+        assert!(!metrics.contains("error=\"temporarily_unavailable\""), "the app did nothing wrong: {metrics}");
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()), "one that has a row goes on");
     }

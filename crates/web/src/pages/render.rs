@@ -174,7 +174,9 @@ pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<Ans
 pub async fn lost(browser: &Browser<'_>, error: PageError, back: Option<String>) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
     let is_of_app = matches!(browser.route, SystemRoute::Authorize | SystemRoute::EndSession);
-    if is_of_app || error == PageError::UNKNOWN_CLIENT {
+    // an app that asks a tenant that does not serve was told of where that was looked for
+    let is_untold = error.status < 500 && error.status != 404;
+    if is_untold && (is_of_app || error == PageError::UNKNOWN_CLIENT) {
         browser.tell(error.code, error.detail).await;
     }
     let reference = TraceId::of(browser.parts).to_string();

@@ -111,12 +111,7 @@ impl<'a> Refused<'a> {
         };
         let client = presented.map(|presented| presented.client);
         let client = client.or_else(|| request.one("client_id").map(str::to_owned));
-        // beside a secret, what is no id may be one, too: some exchange the two
-        let client = client.map(|id| match Uuid::try_parse(&id) {
-            Err(_) if id != chancery_resource::ROOT => format!("no id, {} characters", id.chars().count()),
-            _ => id,
-        });
-        Self {
+        let refused = Self {
             endpoint: request.path,
             issuer: &request.issuer,
             error,
@@ -124,7 +119,18 @@ impl<'a> Refused<'a> {
             client,
             proof: Some(proof),
             parameters: &request.form,
-        }
+        };
+        refused.beside_a_secret()
+    }
+
+    /// The same where a secret may have been sent, too. What is no id may be it: some exchange the two.
+    #[must_use]
+    pub fn beside_a_secret(mut self) -> Self {
+        self.client = self.client.map(|id| match Uuid::try_parse(&id) {
+            Err(_) if id != chancery_resource::ROOT => format!("no id, {} characters", id.chars().count()),
+            _ => id,
+        });
+        self
     }
 
     /// Counts the request, and tells of it in the log, unless it tells of too many already.
@@ -199,20 +205,26 @@ fn shown(value: &str) -> String {
     cut
 }
 
-/// A word, if it is an address without its query and fragment, also one that was encoded twice.
+/// A word, if it is an address without its query, its fragment and what is before its host, also one that was encoded twice.
 fn without_query(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
-    let end = ["?", "#", "%3f", "%23"].iter().filter_map(|mark| lower.find(mark)).min();
-    let kept = end.and_then(|end| word.get(..end)).unwrap_or(word);
-    let host = kept.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = kept.split_at_checked(host).unwrap_or(("", kept));
-    let authority = rest.find('/').unwrap_or(rest.len());
-    let rest = rest
-        .get(..authority)
-        .filter(|_| host > 0)
-        .and_then(|authority| authority.rfind('@'))
-        .map_or_else(|| rest.to_owned(), |at| format!("..{}", rest.get(at..).unwrap_or_default()));
-    format!("{scheme}{rest}{}", if end.is_some() { "?.." } else { "" })
+    let end = first(&lower, &["?", "#", "%3f", "%23"]).map_or(word.len(), |(at, _)| at);
+    let (kept, lower) = (word.get(..end).unwrap_or(word), lower.get(..end).unwrap_or(&lower));
+    let mut shown = kept.to_owned();
+    if let Some((at, mark)) = first(lower, &["://", "%3a%2f%2f"]) {
+        let host = at + mark;
+        let rest = lower.get(host..).unwrap_or_default();
+        let authority = first(rest, &["/", "%2f"]).and_then(|(at, _)| rest.get(..at)).unwrap_or(rest);
+        if let Some(at) = ["@", "%40"].iter().filter_map(|mark| authority.rfind(mark)).max() {
+            shown.replace_range(host..host + at, "..");
+        }
+    }
+    if end < word.len() { format!("{shown}?..") } else { shown }
+}
+
+/// Where the first of these marks is, and how long it is.
+fn first(text: &str, marks: &[&str]) -> Option<(usize, usize)> {
+    marks.iter().filter_map(|mark| Some((text.find(mark)?, mark.len()))).min()
 }
 
 /// The labels of a refusal.
@@ -258,7 +270,10 @@ impl RefusedCounter {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{LONGEST, Labels, RefusedCounter, shown};
+    use chancery_auth::Issuer;
+    use chancery_resource::ROOT;
+
+    use super::{LONGEST, Labels, Refused, RefusedCounter, shown};
 
     #[test]
     fn what_is_shown_of_a_value_has_no_query_and_no_line() {
@@ -268,6 +283,9 @@ mod tests {
             ("https://app.example/cb#token=secret", "https://app.example/cb?.."),
             ("https%3A%2F%2Fapp.example%2Fcb%3Fcode%3Dsecret", "https%3A%2F%2Fapp.example%2Fcb?.."),
             ("https://ann:secret@app.example/cb", "https://..@app.example/cb"),
+            ("https%3A%2F%2Fann:secret@app.example%2Fcb", "https%3A%2F%2F..@app.example%2Fcb"),
+            ("https%3a%2f%2fann%3Asecret%40app.example", "https%3a%2f%2f..%40app.example"),
+            ("https://ann%40a.example:secret%40app.example/@", "https://..%40app.example/@"),
             ("com.example.app:/cb", "com.example.app:/cb"),
             ("openid https://a.example/x?y=secret z", "openid https://a.example/x?.. z"),
             ("a\nb\u{1b}[31m\u{202e}c\"", "a\\nb\\u{1b}[31m\\u{202e}c\\\""),
@@ -277,6 +295,21 @@ mod tests {
         let long = shown(&"ä".repeat(100_000));
         assert!(long.chars().count() == LONGEST && long.ends_with('…'), "{long}");
         assert_eq!(shown(&"ä".repeat(LONGEST)), "ä".repeat(LONGEST));
+    }
+
+    #[test]
+    fn beside_a_secret_an_id_alone_is_shown() {
+        let issuer = Issuer { url: "https://id.example".to_owned(), tenant: None };
+        for (id, expected) in [
+            ("01997c1e-4d5f-7aa0-8b1e-6f2f0a0c5d11", "01997c1e-4d5f-7aa0-8b1e-6f2f0a0c5d11"),
+            (ROOT, ROOT),
+            ("hush", "no id, 4 characters"),
+        ] {
+            let sent = [("client_id".to_owned(), id.to_owned())];
+            let refused = Refused::of_browser(("/connect/token", &issuer), &sent, ("not_found", ""));
+            assert_eq!(refused.client.as_deref(), Some(id));
+            assert_eq!(refused.beside_a_secret().client.as_deref(), Some(expected));
+        }
     }
 
     #[test]

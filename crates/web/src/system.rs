@@ -338,7 +338,8 @@ impl SystemRoute {
         let issuer = Issuer { url, tenant: None };
         let sent = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
         let refusal = ("not_found", "There is no such tenant, or it does not serve.");
-        Refused::of_browser((self.path(), &issuer), &sent, refusal).tell(app, now).await;
+        let refused = Refused::of_browser((self.path(), &issuer), &sent, refusal);
+        refused.beside_a_secret().tell(app, now).await;
     }
 
     /// Whether scripts of any site may read the answer: it follows from no cookie.

@@ -222,6 +222,15 @@ async fn pages(engine: Engine) {
         )
         .await;
     assert!(String::from_utf8_lossy(&page.bytes).contains("<html lang=\"de\""));
+    // beside a secret, what is no id may be one
+    let token = format!("/t/{}/connect/token?client_id=very-secret-password-4", Uuid::nil());
+    told.refused(
+        (Method::POST, &token),
+        &[FORM],
+        "grant_type=client_credentials",
+        &[("reason", "no such tenant"), ("app", "no id, 22 characters")],
+    )
+    .await;
     let address = told.home.request(&[("state", &"s".repeat(9_000))]);
     let page = told.refused((Method::GET, &address), &[], "", &[("error", "too_long")]).await;
     assert!(String::from_utf8_lossy(&page.bytes).contains("too long"));

@@ -3,37 +3,42 @@
 mod content;
 mod cookies;
 mod device;
+mod language;
+mod lead;
 mod post;
 mod render;
 mod reset;
-
-use std::sync::LazyLock;
+mod script;
+mod sign_out;
 
 use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
     ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners, PASSWORD,
-    Page, PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
+    Page, PageError, Provider, SIGNED_OUT, Visit,
 };
-use chancery_store::Error;
-use http::{HeaderValue, Method, Response, header, request::Parts};
+use http::{Method, Response, header, request::Parts};
 use uuid::Uuid;
 
 pub use content::content;
 pub use cookies::Cookies;
+pub use language::languages;
+pub use lead::see_other;
+pub use script::script;
+pub use sign_out::sign_out;
 
 use self::{
+    lead::{LONGEST_LOCATION, as_get, leave},
     post::Form,
     render::{Shown, error_page, lost, page},
 };
 use crate::{
-    answer::{AnswerBody, respond},
+    answer::AnswerBody,
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY, read_post},
-    compress::CompressedText,
     refused::Refused,
-    request::{read_form, text, weight},
+    request::{read_form, text},
     system::SystemRoute,
 };
 
@@ -44,26 +49,6 @@ const APPLICATION: &str = "app";
 
 /// The field by which a form proves that it is of a page of this server.
 const CSRF: &str = "csrf";
-
-/// The script that hands what is asked to the browser's passkeys.
-const PASSKEY_SCRIPT: &str = "passkey.js";
-/// The script that sends the form by which a client app is answered.
-const POST_SCRIPT: &str = "post.js";
-
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-static ASKS_PASSKEYS: LazyLock<CompressedText> =
-    LazyLock::new(|| CompressedText::new(JAVASCRIPT, include_str!("pages/passkey.js").into()));
-static POSTS: LazyLock<CompressedText> =
-    LazyLock::new(|| CompressedText::new(JAVASCRIPT, include_str!("pages/post.js").into()));
-
-/// The script of this name. Each page runs one at most.
-pub fn script(name: &str) -> Option<&'static CompressedText> {
-    match name {
-        PASSKEY_SCRIPT => Some(&ASKS_PASSKEYS),
-        POST_SCRIPT => Some(&POSTS),
-        _ => None,
-    }
-}
 
 /// A request of a browser, and what its answer needs.
 pub struct Browser<'a> {
@@ -158,19 +143,6 @@ pub async fn answer(
     }
 }
 
-/// Signs out whoever uses this browser, by a form of another page of this server's, which has proven itself and asked.
-///
-/// # Errors
-/// Those of the store.
-pub async fn sign_out(app: &App, parts: &Parts, now: Timestamp) -> Result<Response<AnswerBody>, Problem> {
-    let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    let visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
-    let languages = languages(parts);
-    let route = SystemRoute::EndSession;
-    let browser = Browser { app, route, parts, cookies, visit, query: Vec::new(), languages, kept: None };
-    browser.end_confirmed().await
-}
-
 /// A request of a browser, which is known again by a cookie; one that has none gets it where `can_set` says so.
 fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): (bool, Timestamp)) -> Visit {
     let browser = cookies.browser().unwrap_or_else(|| {
@@ -223,96 +195,6 @@ pub async fn problem_page(
 pub fn seconds_of(problem: &Problem) -> i64 {
     let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
     told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
-}
-
-/// The most language tags of a browser that are looked at.
-const MOST_LANGUAGES: usize = 20;
-
-/// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
-pub fn languages(parts: &Parts) -> Vec<String> {
-    let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
-    let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
-        let mut parts = range.split(';');
-        let tag = parts.next().unwrap_or_default().trim().to_owned();
-        Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)
-    });
-    let mut weighed: Vec<(String, u32)> = weighed.collect();
-    // tags of one weight stay in their order
-    weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
-    weighed.into_iter().map(|(tag, _)| tag).collect()
-}
-
-/// A redirect that is followed by GET.
-pub fn see_other(address: &str) -> Response<AnswerBody> {
-    let mut response = respond(303, "text/plain", "");
-    if let Ok(address) = HeaderValue::try_from(address) {
-        response.headers_mut().insert(header::LOCATION, address);
-    }
-    response
-}
-
-/// The longest address that a header leads to: with it the head of an answer stays under 3.5 KB, which proxies take.
-const LONGEST_LOCATION: usize = 2_700;
-
-/// The longest address that a page leads to by a header, beside its other headers.
-const LONGEST_REFRESH: usize = 2_000;
-
-/// A redirect to an address of a client app. One that is too long for a header is led to by a page.
-fn leave(address: &str) -> Response<AnswerBody> {
-    if address.len() <= LONGEST_LOCATION {
-        return see_other(address);
-    }
-    let escaped: String = address
-        .chars()
-        .map(|letter| match letter {
-            '&' => "&amp;".to_owned(),
-            '"' => "&quot;".to_owned(),
-            '\'' => "&#39;".to_owned(),
-            '<' => "&lt;".to_owned(),
-            '>' => "&gt;".to_owned(),
-            other => other.to_string(),
-        })
-        .collect();
-    let html = format!(
-        "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={escaped}\">\
-         <title>Chancery</title></head><body><a href=\"{escaped}\">&#8594;</a></body></html>"
-    );
-    let mut response = respond(200, "text/html; charset=utf-8", html);
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; base-uri 'none'"),
-    );
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
-}
-
-/// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
-/// none. Nothing where its address would be too long.
-async fn as_get(
-    app: &App,
-    (route, issuer): (SystemRoute, &Issuer),
-    parts: &Parts,
-    form: &Parameters,
-    now: Timestamp,
-) -> Result<Option<Response<AnswerBody>>, Problem> {
-    let address = |form: &Parameters| {
-        let query = written(form.iter());
-        (query.len() <= LONGEST_QUERY).then(|| leave(&format!("{}?{query}", parts.uri.path())))
-    };
-    let led = address(form);
-    if led.is_some() || route != SystemRoute::EndSession {
-        return Ok(led);
-    }
-    app.page_limiter.admit_address(address_of(parts), now)?;
-    let shortened = app.provider(&app.store).with_short_hint(form, issuer, now).await?;
-    Ok(address(&shortened))
-}
-
-/// Parameters as a query.
-fn written<'a>(parameters: impl Iterator<Item = &'a (String, String)>) -> String {
-    let pairs = parameters.map(|(name, value)| (name, value));
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 impl Browser<'_> {
@@ -401,99 +283,12 @@ impl Browser<'_> {
         }
     }
 
-    async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
-        let is_post = form.is_some();
-        let shown = form.unwrap_or_default();
-        let shown = Form(&shown);
-        let master = &self.app.context.master;
-        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
-        let expected = cookies::value(&master.digest("sign-out-csrf", about.as_bytes()));
-        let is_confirmed = self.is_ours(&shown, expected.clone());
-        if is_confirmed && shown.field("decision") == Some("deny") {
-            let context = serde_json::json!({ "step": "stayed" });
-            let stayed = Page::new("Logout", SIGN_OUT, context);
-            return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT).await);
-        }
-        let answer = self.provider().end_session(&self.visit, &self.query, is_confirmed).await?;
-        // what is confirmed was told of when it was asked
-        if let Some(refusal) = answer.refusal.filter(|_| !is_confirmed) {
-            self.tell(refusal.code.name(), refusal.detail).await;
-        }
-        match answer.what {
-            SigningOut::Ask(asked) => {
-                let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
-                Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT)
-                    .await)
-            }
-            SigningOut::Done(done) => self.leave_signed_out(done, is_post).await,
-            SigningOut::Error(error) => Ok(error_page(&self, error).await),
-        }
-    }
-
-    async fn end_confirmed(self) -> Result<Response<AnswerBody>, Problem> {
-        match self.provider().end_session(&self.visit, &self.query, true).await?.what {
-            SigningOut::Done(done) => self.leave_signed_out(done, true).await,
-            SigningOut::Error(error) => Ok(error_page(&self, error).await),
-            SigningOut::Ask(_) => Err(Error::Internal("a sign-out asks what was asked".into()).into()),
-        }
-    }
-
-    /// Answers who is signed out: at once by a redirect to the client app where nothing else is to be done, else by
-    /// the page that says so. Browsers hold `form-action` against redirects that follow a post, so that a post is
-    /// answered by the page, which leads on.
-    async fn leave_signed_out(
-        mut self,
-        done: SignedOut,
-        is_post: bool,
-    ) -> Result<Response<AnswerBody>, Problem> {
-        // a request of another site's brings no cookies: it must not end a session either
-        if done.is_last && self.visit.session.is_some() {
-            self.cookies.forget_session();
-        }
-        // what was proven in a sign-in under way would sign in whoever goes on with it
-        self.cookies.forget_flows();
-        let mut response = match &done.back {
-            Some(back) if !is_post && done.frames.is_empty() => leave(back),
-            _ => {
-                let sealed = done.seal(&self.app.context.master, &self.visit)?;
-                if sealed.len() > LONGEST_LOCATION {
-                    // what does not fit an address is shown at once
-                    return Ok(self.show_signed_out(done).await);
-                }
-                let issuer = chancery_auth::issuer_url("", self.visit.issuer.tenant_id());
-                see_other(&self.in_language(format!("{issuer}/signin/{SIGNED_OUT}?done={sealed}")))
-            }
-        };
-        self.cookies.write(&mut response);
-        Ok(response)
-    }
-
-    /// The page of who is signed out.
-    async fn signed_out(self) -> Response<AnswerBody> {
-        let sealed = self.parameter("done").unwrap_or_default();
-        let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
-            return error_page(&self, PageError::GONE).await;
-        };
-        self.show_signed_out(done).await
-    }
-
-    async fn show_signed_out(self, done: SignedOut) -> Response<AnswerBody> {
-        // a long one is a link of the page, no header
-        let refresh =
-            done.back.clone().filter(|back| done.frames.is_empty() && back.len() <= LONGEST_REFRESH);
-        let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };
-        page(&self, shown, SIGN_OUT).await
-    }
-
     async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
-        let outcome = match outcome {
+        Ok(match outcome {
             Outcome::Refused(refusal, answer) => {
                 self.tell(refusal.code.name(), refusal.detail).await;
-                *answer
+                return Box::pin(self.answer(*answer)).await;
             }
-            other => other,
-        };
-        Ok(match outcome {
             Outcome::Leave(address) => {
                 self.end_flow(&address);
                 let mut response = leave(&address);
@@ -539,8 +334,6 @@ impl Browser<'_> {
                 page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post").await
             }
             Outcome::Error(error) => error_page(&self, error).await,
-            // one answer is no refusal of another
-            Outcome::Refused(..) => error_page(&self, PageError::NO_FLOW).await,
         })
     }
 
@@ -602,17 +395,6 @@ impl Browser<'_> {
             "{issuer}/signin/{step}?flow={}&{APPLICATION}={}",
             kept.id, kept.application
         ))
-    }
-
-    /// The address of a page with the language that was chosen on the page before. What a client app asks for is in
-    /// the flow.
-    fn in_language(&self, address: String) -> String {
-        match self.parameter("ui_locales").filter(|_| self.parameter("client_id").is_none()) {
-            Some(tag) if tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
-                format!("{address}&ui_locales={tag}")
-            }
-            _ => address,
-        }
     }
 }
 

@@ -11,7 +11,12 @@ use chancery_signin::{Appearance, KeptFlow, Owners, Page, PageError};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
-use super::{Browser, PASSKEY_SCRIPT, POST_SCRIPT, cookies, origin_of, written};
+use super::{
+    Browser, cookies,
+    language::{choices, language},
+    origin_of,
+    script::{PASSKEY_SCRIPT, POST_SCRIPT},
+};
 use crate::{
     answer::{AnswerBody, respond},
     app::App,
@@ -61,7 +66,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     context.insert("csrf".to_owned(), json!(csrf));
     context.insert("action".to_owned(), json!(action));
     if browser.parts.method == http::Method::GET {
-        context.insert("languages".to_owned(), languages(browser));
+        context.insert("languages".to_owned(), choices(browser));
     }
     let mut context = Value::Object(context);
     appearance.fill(&mut context);
@@ -187,26 +192,4 @@ pub async fn lost(browser: &Browser<'_>, error: PageError, back: Option<String>)
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
-}
-
-/// The language: chosen on a page, else asked for by the client app, else preferred by the browser.
-fn language(browser: &Browser<'_>) -> Language {
-    let asked =
-        browser.kept.as_ref().and_then(|kept| kept.parameters.iter().find(|(name, _)| name == "ui_locales"));
-    let chosen = browser.parameter("ui_locales").into_iter().chain(asked.map(|(_, tags)| tags.as_str()));
-    let preferred = browser.languages.iter().map(String::as_str);
-    Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(preferred))
-}
-
-/// The same page in each language.
-fn languages(browser: &Browser<'_>) -> Value {
-    let others = browser.query.iter().filter(|(name, _)| name != "ui_locales");
-    let query = written(others);
-    let path = browser.parts.uri.path();
-    let named = [("English", "en"), ("Deutsch", "de")];
-    let listed = named.map(|(name, tag)| {
-        let joint = if query.is_empty() { "" } else { "&" };
-        json!({ "name": name, "tag": tag, "url": format!("{path}?{query}{joint}ui_locales={tag}") })
-    });
-    json!(listed)
 }

@@ -9,7 +9,9 @@ use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::{Browser, CSRF, Parameters, Shown, cookies, error_page, page, seconds_of, see_other, written};
+use super::{
+    Browser, CSRF, Parameters, Shown, cookies, error_page, lead::written, page, seconds_of, see_other,
+};
 use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
 
 /// What can be wrong on these pages, by the code that addresses name, and the field that it is about.

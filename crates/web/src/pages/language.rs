@@ -1,0 +1,60 @@
+//! The language of a page: which the browser prefers, which was chosen, and the same page in another.
+
+use chancery_presentation::language::Language;
+use http::{header, request::Parts};
+use serde_json::{Value, json};
+
+use super::{Browser, lead::written};
+use crate::request::{text, weight};
+
+/// The most language tags of a browser that are looked at.
+const MOST_LANGUAGES: usize = 20;
+
+/// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
+pub fn languages(parts: &Parts) -> Vec<String> {
+    let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
+    let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
+        let mut parts = range.split(';');
+        let tag = parts.next().unwrap_or_default().trim().to_owned();
+        Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)
+    });
+    let mut weighed: Vec<(String, u32)> = weighed.collect();
+    // tags of one weight stay in their order
+    weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+    weighed.into_iter().map(|(tag, _)| tag).collect()
+}
+
+/// The language: chosen on a page, else asked for by the client app, else preferred by the browser.
+pub fn language(browser: &Browser<'_>) -> Language {
+    let asked =
+        browser.kept.as_ref().and_then(|kept| kept.parameters.iter().find(|(name, _)| name == "ui_locales"));
+    let chosen = browser.parameter("ui_locales").into_iter().chain(asked.map(|(_, tags)| tags.as_str()));
+    let preferred = browser.languages.iter().map(String::as_str);
+    Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(preferred))
+}
+
+/// The same page in each language.
+pub fn choices(browser: &Browser<'_>) -> Value {
+    let others = browser.query.iter().filter(|(name, _)| name != "ui_locales");
+    let query = written(others);
+    let path = browser.parts.uri.path();
+    let named = [("English", "en"), ("Deutsch", "de")];
+    let listed = named.map(|(name, tag)| {
+        let joint = if query.is_empty() { "" } else { "&" };
+        json!({ "name": name, "tag": tag, "url": format!("{path}?{query}{joint}ui_locales={tag}") })
+    });
+    json!(listed)
+}
+
+impl Browser<'_> {
+    /// The address of a page with the language that was chosen on the page before. What a client app asks for is in
+    /// the flow.
+    pub(super) fn in_language(&self, address: String) -> String {
+        match self.parameter("ui_locales").filter(|_| self.parameter("client_id").is_none()) {
+            Some(tag) if tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+                format!("{address}&ui_locales={tag}")
+            }
+            _ => address,
+        }
+    }
+}

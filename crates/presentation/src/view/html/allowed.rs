@@ -42,7 +42,7 @@ const ALL: Attributes = &[
 ];
 
 /// The elements that have no attributes of their own.
-const PLAIN: [&str; 63] = [
+const PLAIN: [&str; 65] = [
     "abbr",
     "address",
     "article",
@@ -105,11 +105,13 @@ const PLAIN: [&str; 63] = [
     "title",
     "tr",
     "u",
+    "ul",
     "var",
+    "wbr",
 ];
 
 /// The elements that have some.
-const ELEMENTS: [(&str, Attributes); 25] = [
+const ELEMENTS: [(&str, Attributes); 23] = [
     ("a", &[("href", Link), ("hreflang", Text), ("rel", Text), ("target", Text)]),
     (
         "button",
@@ -186,8 +188,6 @@ const ELEMENTS: [(&str, Attributes); 25] = [
     ("td", &[("colspan", Text), ("headers", Text), ("rowspan", Text)]),
     ("th", &[("colspan", Text), ("headers", Text), ("rowspan", Text), ("scope", Text)]),
     ("time", &[("datetime", Text)]),
-    ("ul", &[]),
-    ("wbr", &[]),
 ];
 
 /// What `<meta>` may say by its `name`.
@@ -221,7 +221,7 @@ const DRAWN: [&str; 14] = [
 ];
 
 /// How they are drawn.
-const DRAWINGS: [&str; 53] = [
+const DRAWINGS: [&str; 54] = [
     "clip-rule",
     "cx",
     "cy",
@@ -275,6 +275,7 @@ const DRAWINGS: [&str; 53] = [
     "x2",
     "y",
     "y1",
+    "y2",
 ];
 
 /// The attributes of an element of HTML; `None` for an element that pages do not have.
@@ -301,7 +302,7 @@ pub fn meaning(own: Attributes, is_drawn: bool, name: &str) -> Option<Means> {
     };
     let of_drawing = || match name {
         "xmlns" => Some(Namespace),
-        _ => (DRAWINGS.contains(&name) || name == "y2").then_some(Drawing),
+        _ => DRAWINGS.contains(&name).then_some(Drawing),
     };
     known.or_else(is_open).or_else(|| if is_drawn { of_drawing() } else { None })
 }

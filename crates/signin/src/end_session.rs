@@ -53,11 +53,11 @@ pub enum SigningOut {
     Error(PageError),
 }
 
-/// What a request to sign out comes to, and why the client app that asked gets nobody back, where it does not.
+/// What a request to sign out comes to, and why the browser is not sent back to the client app.
 pub struct SignOutAnswer {
     /// What it comes to.
     pub what: SigningOut,
-    /// Why the address that the client app asked for is not gone to.
+    /// Why the browser is not sent to the address that the client app asked for.
     pub refusal: Option<Refusal>,
 }
 
@@ -211,7 +211,7 @@ impl Provider<'_> {
     }
 
     /// The parameters of a request with what the ID token says in its place, sealed: browsers and proxies take no address that
-    /// is as long as a token can be. A token that says nothing is left out, and so is what no request has.
+    /// is as long as a token can be. An invalid token and unknown parameters are left out.
     ///
     /// # Errors
     /// Those of the store.
@@ -293,7 +293,7 @@ impl Provider<'_> {
     }
 }
 
-/// Why the address of a request that asks to be gone to is not.
+/// Why the browser is not sent to the `post_logout_redirect_uri` of a request.
 fn unfollowed(request: &EndSession, application: Option<&Application>) -> Option<Refusal> {
     request.post_logout_redirect_uri.as_ref()?;
     let detail = match application {

@@ -247,7 +247,7 @@ impl Provider<'_> {
     }
 }
 
-/// The beginning of a client app's address, for who gets lost, by an address that answers to it go to.
+/// Where a client app is, for who gets lost: the origin of one of its redirect URIs.
 pub fn home_of(application: Uuid, address: &str) -> Option<String> {
     let (scheme, rest) =
         address.split_once("://").filter(|(scheme, _)| matches!(*scheme, "https" | "http"))?;

@@ -315,15 +315,19 @@ fn resources_after(key: Value, resources: &[String]) -> Vec<Value> {
     std::iter::once(key).chain(names).chain(normal).collect()
 }
 
+/// An id as it is registered. A client compares `aud` and `iss` with what it knows letter by letter, so another spelling is
+/// another id.
+pub fn exact_id(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|id| id.to_string() == text)
+}
+
 fn read(
     tx: &mut Tx<'_>,
     client: &str,
     query: &ClientQuery,
     now: Timestamp,
 ) -> Result<(Option<ClientApp>, i64), Error> {
-    // a client compares `aud` with the id that it sent, so another spelling of it is another id
-    let exact = Uuid::try_parse(client).ok().filter(|id| id.to_string() == client);
-    let (who, key) = match exact {
+    let (who, key) = match exact_id(client) {
         Some(id) => ("?1", Value::Id(id)),
         None if fold(client) == ROOT => (OWN, ROOT.into()),
         None => ("?1", Value::Id(Uuid::nil())),

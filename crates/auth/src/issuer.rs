@@ -6,6 +6,8 @@ use chancery_store::{EPOCH, Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
+use crate::client::exact_id;
+
 /// An issuer of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issuer {
@@ -60,9 +62,7 @@ impl ServingTenants {
     /// # Errors
     /// Errors of the store.
     pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
-        let Some(id) = Uuid::try_parse(text).ok().filter(|id| id.to_string() == text) else {
-            return Ok(None);
-        };
+        let Some(id) = exact_id(text) else { return Ok(None) };
         if let Some((known, epoch)) = self.0.get(&id)
             && store.epoch().await? == epoch
         {

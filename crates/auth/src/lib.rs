@@ -26,7 +26,7 @@ mod uses;
 
 pub use authenticate::{AuthenticatedClient, authenticate};
 pub use claims::{Audience, Claims, Confirmation};
-pub use client::ClientApp;
+pub use client::{ClientApp, exact_id};
 pub use grant::{GRANTS, TokenGrant, bind, grant};
 pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};

@@ -8,7 +8,6 @@ use chancery_resource::{Problem, Tx};
 use chancery_store::Mode;
 use chancery_userstore::{
     passkey::{find_access_pass, note_access_pass},
-    password::by_login,
     user::begin_attempt,
 };
 use uuid::Uuid;
@@ -19,9 +18,9 @@ use crate::{
     kept_flow::{KeptFlow, Mistake},
     outcome::{Judged, Outcome, PageError},
     page::ACCESS_PASS,
-    password::{LONGEST, shown_name},
+    password::{LONGEST, knowing, shown_name},
     person,
-    provider::{Circumstances, Provider, Visit, context_of_store},
+    provider::{Circumstances, Provider, Visit},
     step::after_post,
 };
 
@@ -90,16 +89,8 @@ fn decide(
 ) -> Result<Option<Decided>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
     let name = if is_readable { typed.username.as_str() } else { "" };
-    let (mut known, mut nobody) = (None, None);
-    // the first store that knows the name decides, and all are asked: nobody costs as much
-    for store in stores {
-        let context = context_of_store(&completion.app, tx, store.id, completion.now)?;
-        match by_login(&context, tx, name)?.filter(|_| is_readable) {
-            Some(found) if known.is_none() => known = Some((store, context, Some(found))),
-            _ => nobody = nobody.or(Some((store, context, None))),
-        }
-    }
-    let Some((store, mut context, found)) = known.or(nobody) else { return Ok(None) };
+    let known = knowing(&completion.app, tx, stores, name, completion.now)?;
+    let Some((store, mut context, found)) = known else { return Ok(None) };
     let Some(attempt) = begin_attempt(&context, tx, found)? else {
         find_access_pass(&context, tx, Uuid::nil(), &typed.pass)?;
         completion.record_wrong(&context, tx, store.id, (None, tenant))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chancery_auth::exact_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
     Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
@@ -167,12 +168,6 @@ impl Provider<'_> {
         });
         Ok(judging.await?)
     }
-}
-
-/// An id as it is registered. A client compares `aud` with the id that it sent, so another spelling of it would fail
-/// after the sign-in.
-pub(crate) fn exact_id(text: &str) -> Option<Uuid> {
-    Uuid::try_parse(text).ok().filter(|id| id.to_string() == text)
 }
 
 /// The person for whom alone `claims` asks for an ID token (OpenID Connect Core 1.0, section 3.1.2.2). A value that is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
-use chancery_auth::Issuer;
+use chancery_auth::{Issuer, exact_id};
 use chancery_oauth::{Code, EndSession, Refusal, with_query};
 use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
@@ -16,7 +16,6 @@ use uuid::Uuid;
 use crate::{
     appearance::Owners,
     application::Application,
-    authorize::exact_id,
     outcome::{Page, PageError},
     provider::{Provider, Visit, context_of_person},
     record::{Outcome as Recorded, SignInRecord},

@@ -14,12 +14,15 @@ use crate::{
     step::after_post,
 };
 use chancery_flow::{Method, NotAdmitted, Proven, Step};
-use chancery_record::Secret;
-use chancery_resource::{AppContext, Problem, Purpose, StoreError, Tx, Work};
+use chancery_record::{Secret, Timestamp};
+use chancery_resource::{AppContext, Context, Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
-use chancery_userstore::password::{
-    by_login,
-    sign_in::{self, Decision, PendingSignIn, VerifiedSignIn},
+use chancery_userstore::{
+    password::{
+        by_login,
+        sign_in::{self, Decision, PendingSignIn, VerifiedSignIn},
+    },
+    user::UserForUpdate,
 };
 use uuid::Uuid;
 
@@ -140,26 +143,37 @@ fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> O
     Outcome::GoTo(kept.into(), PASSWORD, None)
 }
 
-/// Counts the attempt at the first store, in order, that knows the name; at the first one as nobody where none does. All
-/// are asked, whichever knows it.
+/// Counts the attempt at the store that knows the name.
 fn count(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     stores: &[OfferedStore],
     name: &str,
-    now: chancery_record::Timestamp,
+    now: Timestamp,
 ) -> Result<(OfferedStore, PendingSignIn), Problem> {
+    let known = knowing(app, tx, stores, name, now)?;
+    let (store, context, found) = known.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok((store.clone(), sign_in::begin(&context, tx, found)?))
+}
+
+/// The first store, in order, that knows the name, with its user; the first one with nobody where none does. All are asked,
+/// whichever knows it, so that nobody costs as much.
+pub(crate) fn knowing<'a>(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    stores: &'a [OfferedStore],
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<(&'a OfferedStore, Context, Option<UserForUpdate>)>, Problem> {
     let (mut known, mut nobody) = (None, None);
     for store in stores {
         let context = context_of_store(app, tx, store.id, now)?;
-        let found = by_login(&context, tx, name)?.filter(|_| !name.is_empty());
-        match found {
+        match by_login(&context, tx, name)?.filter(|_| !name.is_empty()) {
             Some(found) if known.is_none() => known = Some((store, context, Some(found))),
             _ => nobody = nobody.or(Some((store, context, None))),
         }
     }
-    let (store, context, found) = known.or(nobody).ok_or_else(|| Problem::not_found("user store"))?;
-    Ok((store.clone(), sign_in::begin(&context, tx, found)?))
+    Ok(known.or(nobody))
 }
 
 /// Decides an attempt. `None`: it is refused, without telling why.

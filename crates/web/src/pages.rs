@@ -265,6 +265,12 @@ impl Browser<'_> {
         self.answer(outcome).await
     }
 
+    /// By what a form of a page that is of no flow proves itself.
+    fn csrf_of(&self, purpose: &str) -> String {
+        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
+        cookies::value(&self.app.context.master.digest(purpose, about.as_bytes()))
+    }
+
     /// Whether a form proves that it is of this page of this server.
     fn is_ours(&self, form: &Form<'_>, expected: String) -> bool {
         let shown = form.field(CSRF).unwrap_or_default();

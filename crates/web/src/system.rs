@@ -2,11 +2,9 @@
 
 mod endpoint;
 
-use aws_lc_rs::digest::{SHA256, digest};
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::Issuer;
 use chancery_record::Timestamp;
-use chancery_resource::{Permit, Preconditions, Problem, ProblemKind};
+use chancery_resource::{Permit, Preconditions, Problem, ProblemKind, etag};
 use chancery_signin::RESET_PATH;
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -451,7 +449,7 @@ fn kept_for_minutes(
     media_type: &'static str,
     document: String,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, document.as_bytes())));
+    let tag = etag(document.as_bytes());
     let if_none_match = text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned);
     let status = Preconditions { if_match: None, if_none_match }.judge(&tag, None)?;
     let mut response = respond(status, media_type, if status == 304 { String::new() } else { document });

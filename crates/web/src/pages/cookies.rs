@@ -148,7 +148,7 @@ impl Cookies {
 
     /// Removes all flows.
     pub fn forget_flows(&mut self) {
-        let begin = format!("{}chancery-flow-", self.prefix);
+        let begin = self.flow_name("");
         let all: Vec<String> =
             self.shown.iter().filter_map(|(name, _)| name.strip_prefix(&begin)).map(str::to_owned).collect();
         for id in &all {

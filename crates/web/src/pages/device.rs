@@ -4,15 +4,13 @@ use chancery_resource::Problem;
 use chancery_signin::{DEVICE, PageError, enter_page};
 use http::Response;
 
-use super::{Browser, Form, Parameters, Shown, cookies, error_page, page, see_other};
+use super::{Browser, Form, Parameters, Shown, error_page, page, see_other};
 use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
 
 impl Browser<'_> {
     /// The page where a person types a device's code.
     pub(super) async fn device(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
-        let master = &self.app.context.master;
-        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
-        let csrf = cookies::value(&master.digest("device-csrf", about.as_bytes()));
+        let csrf = self.csrf_of("device-csrf");
         let shown = form.clone().unwrap_or_default();
         let shown = Form(&shown);
         let typed = shown.field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();

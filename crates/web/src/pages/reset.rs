@@ -9,9 +9,7 @@ use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::{
-    Browser, CSRF, Parameters, Shown, cookies, error_page, lead::written, page, seconds_of, see_other,
-};
+use super::{Browser, CSRF, Parameters, Shown, error_page, lead::written, page, seconds_of, see_other};
 use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
 
 /// What can be wrong on these pages, by the code that addresses name, and the field that it is about.
@@ -50,8 +48,7 @@ impl Browser<'_> {
     }
 
     fn reset_csrf(&self) -> String {
-        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
-        cookies::value(&self.app.context.master.digest("password-reset-csrf", about.as_bytes()))
+        self.csrf_of("password-reset-csrf")
     }
 
     fn is_of_reset(&self, form: &Parameters) -> bool {

@@ -7,7 +7,7 @@ use chancery_store::Error;
 use http::{Response, request::Parts};
 
 use super::{
-    Browser, Cookies, Form, Parameters, Shown, cookies, error_page,
+    Browser, Cookies, Form, Parameters, Shown, error_page,
     language::languages,
     lead::{LONGEST_LOCATION, leave, see_other, written},
     page, visit,
@@ -35,9 +35,7 @@ impl Browser<'_> {
         let is_post = form.is_some();
         let shown = form.unwrap_or_default();
         let shown = Form(&shown);
-        let master = &self.app.context.master;
-        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
-        let expected = cookies::value(&master.digest("sign-out-csrf", about.as_bytes()));
+        let expected = self.csrf_of("sign-out-csrf");
         let is_confirmed = self.is_ours(&shown, expected.clone());
         if is_confirmed && shown.field("decision") == Some("deny") {
             let context = serde_json::json!({ "step": "stayed" });

@@ -211,17 +211,22 @@ async fn what_is_recovered_is_there() {
     assert!(recover(&database).unwrap_err().contains("no client app"));
 }
 
+/// What a start that ends by itself has printed.
+fn start(database: &Database) -> std::process::Output {
+    Command::new(Process::program())
+        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
+        .arg("--data-dir")
+        .arg(database.folder())
+        .output()
+        .unwrap()
+}
+
 /// A second process on one embedded database is refused.
 #[tokio::test]
 async fn an_embedded_database_is_for_one_process() {
     let database = Database::create(Engine::Sqlite);
     let _server = Process::start(&database, &[]).await;
-    let second = Command::new(Process::program())
-        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
-        .arg("--data-dir")
-        .arg(database.folder())
-        .output()
-        .unwrap();
+    let second = start(&database);
     assert!(!second.status.success());
     assert!(String::from_utf8_lossy(&second.stderr).contains("in use"));
 }
@@ -232,12 +237,7 @@ async fn the_master_key_belongs_to_the_database() {
     let database = Database::create(Engine::Sqlite);
     Process::start(&database, &[]).await.kill();
     std::fs::write(database.folder().join("master.key"), [7; 32]).unwrap();
-    let output = Command::new(Process::program())
-        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
-        .arg("--data-dir")
-        .arg(database.folder())
-        .output()
-        .unwrap();
+    let output = start(&database);
     assert!(String::from_utf8_lossy(&output.stderr).contains("master key"));
 }
 
@@ -248,12 +248,7 @@ async fn lost_master_key_is_not_replaced(engine: Engine) {
     let key = database.folder().join("master.key");
     let kept = std::fs::read(&key).unwrap();
     std::fs::remove_file(&key).unwrap();
-    let output = Command::new(Process::program())
-        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
-        .arg("--data-dir")
-        .arg(database.folder())
-        .output()
-        .unwrap();
+    let output = start(&database);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && told.contains("master.key is not there"), "{told}");
     assert!(!key.exists());

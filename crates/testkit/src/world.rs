@@ -184,16 +184,30 @@ impl World {
 
     /// Creates a client app with these roles in a subscription, and gets it a token.
     pub async fn client_in(&self, subscription: &Value, name: &str, roles: &[RoleRow<'_>]) -> Client {
+        self.client_by(&self.admin, subscription, name, roles).await
+    }
+
+    /// The same, where somebody else creates it.
+    pub async fn client_by(
+        &self,
+        maker: &Client,
+        subscription: &Value,
+        name: &str,
+        roles: &[RoleRow<'_>],
+    ) -> Client {
+        let make = async |resource: &str, body: Value| {
+            maker.post(&format!("/api/management/v2/{resource}"), body).await.is(201).json()
+        };
         let body =
             json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": subscription });
-        let app = self.make("ClientApp", body).await;
-        let secret = self.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
+        let app = make("ClientApp", body).await;
+        let secret = make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
         for (role, tenant, instance) in roles {
             let body = json!({
                 "clientAppId": app["id"], "roleType": role,
                 "applyToTenantId": tenant, "applyToIdpInstanceId": instance,
             });
-            self.make("ClientAppRole", body).await;
+            make("ClientAppRole", body).await;
         }
         let id = app["id"].as_str().unwrap_or_default();
         log_in(&self.anonymous, id, secret["secret"].as_str().unwrap_or_default()).await

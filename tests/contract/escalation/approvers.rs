@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, assign, group, person};
+use super::{PASSWORD, assign, group, person, platform_user};
 use crate::{
     id,
     management::instance::make,
@@ -15,12 +15,6 @@ use crate::{
 
 const BASE: &str = "/api/management/v2";
 const MANAGEMENT: &str = "PlatformManagementService";
-
-async fn platform_user(world: &World, user: &Value) -> Value {
-    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
-    world.all(&format!("ApplicationUser?filter=identities.subject%20eq%20%22{}%22", id(user))).await[0]
-        .clone()
-}
 
 async fn subscription(world: &World) -> Value {
     let all = world.all("Subscription").await;
@@ -97,12 +91,8 @@ on_both_engines! {
     async fn two_of_one_maker_do_not_approve_for_each_other(world: World) {
         let eve = world.client("eve", &[("SubscriptionAdmin", None, None)]).await;
         let (_, ann) = ann(&world, &eve).await;
-        let app = eve.post(&format!("{BASE}/ClientApp"), json!({ "name": "tool", "allowClientCredentialLogin": true })).await.is(201).json();
-        let secret = eve.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.is(201).json();
-        eve.post(&format!("{BASE}/ClientAppRole"), json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" })).await.expect(201);
-        let form = format!("grant_type=client_credentials&client_id={}&client_secret={}", id(&app), secret["secret"].as_str().unwrap());
-        let tokens = world.anonymous.ask_for_token(&form).await.is(200).json();
-        let tool = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        let home = subscription(&world).await;
+        let tool = world.client_by(&eve, &home, "tool", &[("SubscriptionAdmin", None, None)]).await;
         let approvals = ask(&world, &tool).await;
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
         eve.post(&approvals, json!(null)).await.problem(403, "forbidden");
@@ -145,12 +135,8 @@ on_both_engines! {
     /// The same holds for the recovery of a user who lost every authenticator.
     async fn nobody_approves_a_recovery_by_apps_of_their_own(world: World) {
         let eve = world.client("eve", &[("SubscriptionAdmin", None, None)]).await;
-        let app = eve.post(&format!("{BASE}/ClientApp"), json!({ "name": "tool", "allowClientCredentialLogin": true })).await.is(201).json();
-        let secret = eve.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.is(201).json();
-        eve.post(&format!("{BASE}/ClientAppRole"), json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" })).await.expect(201);
-        let form = format!("grant_type=client_credentials&client_id={}&client_secret={}", id(&app), secret["secret"].as_str().unwrap());
-        let tokens = world.anonymous.ask_for_token(&form).await.is(200).json();
-        let tool = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        let home = subscription(&world).await;
+        let tool = world.client_by(&eve, &home, "tool", &[("SubscriptionAdmin", None, None)]).await;
         let other = world.client("other", &[("SubscriptionAdmin", None, None)]).await;
         let lost = person(&world, "lost", None).await;
         let recoveries = world.path("/passkey-security/recovery-transactions");

@@ -3,7 +3,7 @@
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assign, helper, person, refused};
+use super::{assign, helper, person, platform_user, refused};
 use crate::{
     id,
     management::instance::{make, option, set_option},
@@ -16,12 +16,6 @@ use crate::{
 const BASE: &str = "/api/management/v2";
 
 /// The platform user who is a user of the store.
-async fn platform_user(world: &World, user: &Value) -> Value {
-    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
-    world.all(&format!("ApplicationUser?filter=identities.subject%20eq%20%22{}%22", id(user))).await[0]
-        .clone()
-}
-
 /// The directory of a new identity provider instance, that instance, and the address of its people.
 async fn directory(world: &World) -> (Client, Value, String) {
     let instance = make(world, "partner", "OpenIdConnect").await;

@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assign, helper, person};
+use super::{assign, default_store, helper, person};
 use crate::{
     id,
     management::instance::make,
@@ -76,9 +76,8 @@ on_both_engines! {
     /// A recovery that two lower administrators agreed on is not completed for who carries more by now.
     async fn a_recovery_is_judged_again_when_it_is_completed(world: World) {
         let first = helper(&world).await;
-        let all = world.all("IdpInstance").await;
-        let store = all.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
-        let second = world.client("second", &[("UserStoreAdmin", None, Some(id(store).parse().unwrap()))]).await;
+        let store = default_store(&world).await;
+        let second = world.client("second", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
         let recoveries = world.path("/passkey-security/recovery-transactions");
         let mut asked = Vec::new();
         for name in ["ada", "bob"] {

@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{assign, group, person, refused};
+use super::{assign, default_store, group, person, refused};
 use crate::{
     id,
     list::encode,
@@ -39,7 +39,7 @@ async fn identify(world: &World, platform_user: &Value, instance: &Value, number
 }
 
 /// Who writes settings with less than a SystemAdmin has.
-async fn lower(world: &World) -> [(&'static str, Client); 2] {
+async fn lower_administrators(world: &World) -> [(&'static str, Client); 2] {
     let tenant = id(&world.all("Tenant").await[0]).parse().unwrap();
     [
         ("SubscriptionAdmin", world.client("lower", &[("SubscriptionAdmin", None, None)]).await),
@@ -48,8 +48,8 @@ async fn lower(world: &World) -> [(&'static str, Client); 2] {
 }
 
 /// The world's store, and its tenant.
-async fn home(world: &World) -> (Value, Value) {
-    (world.all("IdpInstance").await[0].clone(), world.all("Tenant").await[0].clone())
+async fn store_and_tenant(world: &World) -> (Value, Value) {
+    (default_store(world).await, world.all("Tenant").await[0].clone())
 }
 
 async fn make(world: &World, resource: &str, name: &str, kind: &str) -> Value {
@@ -62,7 +62,7 @@ async fn link(world: &World, from: (&str, &Value), relation: &str, to: &Value) {
 
 /// What has options of each kind that there is, all of it of the world's tenant: the member by which options name it.
 async fn owners(world: &World) -> Vec<(Owner, &'static str, Value)> {
-    let (store, tenant) = home(world).await;
+    let (store, tenant) = store_and_tenant(world).await;
     let mut owners = Vec::new();
     for (kind, owner) in Owner::TYPES {
         owners.push(match owner {
@@ -148,8 +148,8 @@ on_both_engines! {
     /// who has a role beyond the caller's. While all roles are covered, all of it is administered.
     async fn an_option_that_decides_who_signs_in_is_changed_by_who_could_act_on_all(world: World) {
         let owners = owners(&world).await;
-        let (_, tenant) = home(&world).await;
-        let lower = lower(&world).await;
+        let (_, tenant) = store_and_tenant(&world).await;
+        let lower = lower_administrators(&world).await;
         person(&world, "peer", Some(("TenantAdmin", json!({ "applyToTenantId": tenant["id"] })))).await;
         let boss = person(&world, "boss", None).await;
         let boss = (boss, platform_user(&world, "boss").await);
@@ -204,8 +204,8 @@ on_both_engines! {
     /// What is sent back as it is passes, secrets too; each element of a batch has its pointer; a dry run and version 1 are no
     /// way around; and a role that a group gives counts.
     async fn what_stays_as_it_is_passes_and_no_way_leads_around(world: World) {
-        let (store, tenant) = home(&world).await;
-        let (_, client) = lower(&world).await.into_iter().next().unwrap();
+        let (store, tenant) = store_and_tenant(&world).await;
+        let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         group(&world, "admins", Some(("SystemAdmin", json!({})))).await;
         let rows = options_of(&world, "applyToIdpInstanceId", &store).await;
         let (locked, open) = (&rows["PasswordMinLength"], &rows["UserLockNotificationEnabled"]);
@@ -254,8 +254,8 @@ on_both_engines! {
     /// Instances, second factors, tenants and linked certificates: all of their fields but what they are called and where they
     /// stand, and whether they exist.
     async fn what_people_sign_in_by_is_changed_by_who_could_act_on_all(world: World) {
-        let (store, tenant) = home(&world).await;
-        let (_, client) = lower(&world).await.into_iter().next().unwrap();
+        let (store, tenant) = store_and_tenant(&world).await;
+        let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let provider = make(&world, "IdpInstance", "Partner", "OpenIdConnect").await;
         let factor = make(&world, "MfaInstance", "Codes", "totp").await;
@@ -309,8 +309,8 @@ on_both_engines! {
     /// Every relation that the catalogue has between what people sign in by, from either side. Which client apps there are says
     /// nothing about it.
     async fn what_people_sign_in_by_is_linked_by_who_could_act_on_all(world: World) {
-        let (store, tenant) = home(&world).await;
-        let (_, client) = lower(&world).await.into_iter().next().unwrap();
+        let (store, tenant) = store_and_tenant(&world).await;
+        let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let (factor, certificate) = (make(&world, "MfaInstance", "Codes", "totp").await, certificate(&world, "linked").await);
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
@@ -376,8 +376,8 @@ on_both_engines! {
 
     /// Tokens of directories: those of a provider, and those of a store. To try a provider out changes nothing.
     async fn a_directory_s_token_is_made_by_who_could_act_on_all(world: World) {
-        let (store, _) = home(&world).await;
-        let (_, client) = lower(&world).await.into_iter().next().unwrap();
+        let (store, _) = store_and_tenant(&world).await;
+        let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         let helper = world.client("helper", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
         let provider = make(&world, "IdpInstance", "Partner", "OpenIdConnect").await;
         let enabled = &options_of(&world, "applyToIdpInstanceId", &provider).await["ScimEnabled"];

@@ -152,18 +152,7 @@ on_both_engines! {
         // made by who asks, alone or through another that they made
         let mut maker = asking.clone();
         for name in ["puppet", "puppet's puppet"] {
-            let app = json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": home });
-            let app = maker.post(&format!("{base}/ClientApp"), app).await.is(201).json();
-            let owner = json!({ "clientAppId": app["id"] });
-            let secret = maker.post(&format!("{base}/ClientAppSecret"), owner).await.is(201).json();
-            let role = json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" });
-            maker.post(&format!("{base}/ClientAppRole"), role).await.expect(201);
-            let form = format!(
-                "grant_type=client_credentials&client_id={}&client_secret={}",
-                id(&app), secret["secret"].as_str().unwrap()
-            );
-            let token = world.anonymous.ask_for_token(&form).await.is(200).json();
-            maker = world.anonymous.with_token(token["access_token"].as_str().unwrap());
+            maker = world.client_by(&maker, &home, name, &role).await;
             step(&maker, &made, "/approvals").await.problem(403, "forbidden");
         }
         // another's, until who asks changes what it proves itself by or may do
@@ -206,17 +195,8 @@ on_both_engines! {
         let mut made = Vec::new();
         for name in ["asking", "approving", "made by that"] {
             let by = if name == "made by that" { &made[1] } else { &maker };
-            let app = json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": home });
-            let app = by.post(&format!("{base}/ClientApp"), app).await.is(201).json();
-            let secret = by.post(&format!("{base}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.is(201).json();
-            let role = json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" });
-            by.post(&format!("{base}/ClientAppRole"), role).await.expect(201);
-            let form = format!(
-                "grant_type=client_credentials&client_id={}&client_secret={}",
-                id(&app), secret["secret"].as_str().unwrap()
-            );
-            let token = world.anonymous.ask_for_token(&form).await.is(200).json();
-            made.push(world.anonymous.with_token(token["access_token"].as_str().unwrap()));
+            let client = world.client_by(by, &home, name, &role).await;
+            made.push(client);
         }
         let asked = with(body(&user, &instance, "a"), &json!({ "requiredApprovals": 1 }));
         let replacement = request(&made[0], asked).await;

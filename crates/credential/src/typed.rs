@@ -1,5 +1,7 @@
 //! Codes as people type them: with other digits, in other widths, with blanks and dashes.
 
+use chancery_record::is_hidden;
+
 /// The zeros of the decimal digits of scripts in use (Unicode, general category Nd): nine digits follow each.
 const ZEROS: [u32; 22] = [
     0x0030, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66,
@@ -31,12 +33,7 @@ fn is_between(letter: char) -> bool {
                 | '\u{FF3F}'
     );
     let is_dot = matches!(letter, '.' | '\u{B7}' | '\u{2022}' | '\u{2027}' | '\u{30FB}' | '\u{FF0E}');
-    let is_unseen = matches!(
-        letter,
-        '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}'
-            | '\u{FEFF}'
-    );
-    letter.is_whitespace() || letter.is_control() || is_dash || is_dot || is_unseen
+    letter.is_whitespace() || letter.is_control() || is_dash || is_dot || is_hidden(letter)
 }
 
 fn read_letter(letter: char) -> char {

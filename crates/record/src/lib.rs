@@ -39,7 +39,7 @@ pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,
     JwksText, Key, Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ScimExtra, ShortText,
-    SignedText, TextRule, Token, Url, ViewText, WebAddress, Zone,
+    SignedText, TextRule, Token, Url, ViewText, WebAddress, Zone, is_hidden,
 };
 pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};

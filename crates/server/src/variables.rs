@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory as _};
 use crate::{Arguments, arguments::PREFIX};
 
 /// Variables that are no option's: the token of commands, and what builds for tests record.
-const OTHERS: [&str; 2] = ["CHANCERY_TOKEN", "CHANCERY_STATEMENTS"];
+const OTHERS: [&str; 3] = ["CHANCERY_TOKEN", "CHANCERY_STATEMENTS", "CHANCERY_HOLDS"];
 /// How many letters may differ between a name and the one that was meant.
 const TYPOS: usize = 3;
 
@@ -86,7 +86,9 @@ mod tests {
 
     #[test]
     fn known_variables_and_those_of_a_cluster_are_not_told() {
-        for name in ["CHANCERY_TOKEN", "CHANCERY_DATABASE", "CHANCERY_TLS_CLIENT_CA", "CHANCERYX"] {
+        for name in
+            ["CHANCERY_TOKEN", "CHANCERY_HOLDS", "CHANCERY_DATABASE", "CHANCERY_TLS_CLIENT_CA", "CHANCERYX"]
+        {
             assert_eq!(told(&[(name, "x")]), [""; 0], "{name}");
         }
         let made = [

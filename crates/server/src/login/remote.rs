@@ -1,6 +1,7 @@
 //! The server as the commands see it: discovery, and forms that are answered by JSON.
 
 use chancery_fetch::{Failure, Limits, Networks, Policy, exchange, get};
+use chancery_record::is_hidden;
 use form_urlencoded::Serializer;
 use serde_json::Value;
 
@@ -51,7 +52,7 @@ impl Refusal {
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars().filter(|letter| !letter.is_control()) {
-        if is_hidden(letter) {
+        if is_hidden(letter) || misleads(letter) {
             shown.extend(letter.escape_unicode());
         } else {
             shown.push(letter);
@@ -60,11 +61,10 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
-/// Whether a letter is not seen, and can change how others are: marks and overrides of direction (UAX 9), separators of lines,
-/// what has no width.
-const fn is_hidden(letter: char) -> bool {
-    matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+/// Whether a letter that Unicode does not call ignorable changes how others are seen: separators of lines, and marks of
+/// annotations.
+const fn misleads(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Calls of a server that the person named: anywhere by https, on this machine without, too.

@@ -156,6 +156,9 @@ fn count(
     Ok((store.clone(), sign_in::begin(&context, tx, found)?))
 }
 
+/// A store, and its user of a name; `None` where it has no such user.
+type Knowing<'a> = (&'a OfferedStore, Context, Option<UserForUpdate>);
+
 /// The first store, in order, that knows the name, with its user; the first one with nobody where none does. All are asked,
 /// whichever knows it, so that nobody costs as much.
 pub(crate) fn knowing<'a>(
@@ -164,7 +167,7 @@ pub(crate) fn knowing<'a>(
     stores: &'a [OfferedStore],
     name: &str,
     now: Timestamp,
-) -> Result<Option<(&'a OfferedStore, Context, Option<UserForUpdate>)>, Problem> {
+) -> Result<Option<Knowing<'a>>, Problem> {
     let (mut known, mut nobody) = (None, None);
     for store in stores {
         let context = context_of_store(app, tx, store.id, now)?;

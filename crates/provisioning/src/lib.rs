@@ -31,6 +31,7 @@ use chancery_resource::Problem;
 use chancery_web::{AnswerBody, App, RequestBody};
 
 pub use form::{paths, shapes};
+pub use users::prune_refusals;
 
 /// Answers a request below `/api/scim/v2`.
 pub fn answer<'a>(

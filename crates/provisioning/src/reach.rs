@@ -1,12 +1,10 @@
 //! What a directory reaches: what tokens of its line made, or all; and nobody who administers.
 
-use std::sync::LazyLock;
-
-use chancery_application::roles_of_people;
+use chancery_application::{roles_of_groups, roles_of_people, roles_of_users};
 use chancery_record::Value;
 use chancery_resource::{
-    Call, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx, load_by,
-    role_condition, select_key,
+    Call, CarriedRole, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx,
+    load_by, role_condition, select_key,
 };
 use chancery_scim::Home;
 use uuid::Uuid;
@@ -123,18 +121,11 @@ fn refused(what: &str) -> Problem {
 /// # Errors
 /// The user holds an administrator's role, or is in a group that has one.
 pub fn spare_administrator(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
-    let administers = match form.home {
-        Home::Store => {
-            let store = context.scope.of_store()?;
-            let groups = groups_above(tx, store.number, id)?;
-            has_role(tx, store.id, id)? || groups_have_role(tx, store.id, &groups)?
-        }
-        Home::Provider => {
-            let carried = roles_of_people(tx, &[id])?;
-            carried.iter().any(|carried| !carried.role.line().permits.is_empty())
-        }
+    let carried = match form.home {
+        Home::Store => roles_of_users(context, tx, &[id])?,
+        Home::Provider => roles_of_people(tx, &[id])?,
     };
-    if administers { Err(refused("The user holds a role here.")) } else { Ok(()) }
+    if administers(&carried) { Err(refused("The user holds a role here.")) } else { Ok(()) }
 }
 
 /// Refuses to write the members of a group that has an administrator's role, itself or by a group above it.
@@ -143,70 +134,19 @@ pub fn spare_administrator(context: &Context, tx: &mut Tx<'_>, form: Form, id: U
 /// It has one.
 pub fn spare_role_group(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
     let administers = match form.home {
-        Home::Store => {
-            let store = context.scope.of_store()?;
-            let groups = above(tx, store.number, id)?;
-            groups_have_role(tx, store.id, &groups)?
-        }
+        Home::Store => administers(&roles_of_groups(context, tx, &[id])?),
         Home::Provider => is_assigned(tx, id)?,
     };
     if administers { Err(refused("The group gives its members a role here.")) } else { Ok(()) }
 }
 
-/// The condition that a role lets its holder do something.
-static ADMINISTERS: LazyLock<String> =
-    LazyLock::new(|| role_condition("r.role_type", |role| !role.permits.is_empty()));
+/// Whether one of these roles lets its holder do something.
+fn administers(carried: &[CarriedRole]) -> bool {
+    carried.iter().any(|carried| !carried.role.line().permits.is_empty())
+}
 
 fn is_assigned(tx: &mut Tx<'_>, principal: Uuid) -> Result<bool, StoreError> {
-    let text =
-        format!("SELECT 1 FROM role_assignment r WHERE r.principal_id = ?1 AND {} LIMIT 1", *ADMINISTERS);
+    let administers = role_condition("r.role_type", |role| !role.permits.is_empty());
+    let text = format!("SELECT 1 FROM role_assignment r WHERE r.principal_id = ?1 AND {administers} LIMIT 1");
     Ok(tx.one(&text, &[principal.into()], |_| Ok(()))?.is_some())
-}
-
-fn has_role(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, StoreError> {
-    let text = format!(
-        "SELECT 1 FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-         JOIN role_assignment r ON r.principal_id = u.id WHERE i.idp_instance_id = ?1 AND i.subject = ?2 AND {} LIMIT 1",
-        *ADMINISTERS
-    );
-    Ok(tx.one(&text, &[instance.into(), user.to_string().into()], |_| Ok(()))?.is_some())
-}
-
-/// The groups that a user is in, at any depth.
-fn groups_above(tx: &mut Tx<'_>, store: i64, user: Uuid) -> Result<Vec<Uuid>, StoreError> {
-    let text = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM user_account s JOIN group_member m ON m.user_rid = s.rid \
-        WHERE s.store = ?1 AND s.id = ?2 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-        SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid";
-    ids(tx, text, &[store.into(), user.into()])
-}
-
-/// A group and those above it.
-fn above(tx: &mut Tx<'_>, store: i64, group: Uuid) -> Result<Vec<Uuid>, StoreError> {
-    let text = "WITH RECURSIVE above (rid) AS (SELECT g.rid FROM user_group g WHERE g.store = ?1 AND g.id = ?2 \
-        UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-        SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid";
-    ids(tx, text, &[store.into(), group.into()])
-}
-
-fn ids(tx: &mut Tx<'_>, text: &str, parameters: &[Value]) -> Result<Vec<Uuid>, StoreError> {
-    let mut found = Vec::new();
-    tx.query(text, parameters, |row| {
-        found.push(row.id(0)?);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-fn groups_have_role(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<bool, StoreError> {
-    for chunk in groups.chunks(chancery_resource::LIST) {
-        let text = "SELECT 1 FROM application_group_identity i JOIN application_group p ON p.rid = i.application_group_rid \
-            JOIN role_assignment r ON r.principal_id = p.id WHERE i.idp_instance_id = ";
-        let mut sql = Sql::new(text).bind(instance).push(" AND i.subject IN ");
-        sql.add_list(chunk.iter().map(|group| group.to_string().into()));
-        sql.add(&format!(" AND {} LIMIT 1", *ADMINISTERS));
-        if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -170,9 +170,9 @@ impl Execution<'_> {
                 "would put a group inside itself. Leave out one of the members that form the circle.";
             return Err(conflict(format!("The member {} {detail}", shortened(id))));
         }
-        let tried = data.clone();
+        let tried = self.dry_run.then(|| data.clone());
         resolve(&mut data, self.made)?;
-        if self.dry_run {
+        if let Some(tried) = tried {
             data = tried;
             trial::leave_out(&mut data);
         }

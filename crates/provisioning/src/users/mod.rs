@@ -6,7 +6,7 @@ mod password;
 mod removal;
 mod returning;
 
-pub use removal::stopped;
+pub use removal::{prune_refusals, stopped};
 
 use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_rows, load};
@@ -108,12 +108,11 @@ fn rewrite(
     let after = change(&before)?;
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);
-    if deactivates(&body)
-        && let Some(held) = removal::hold(call, tx, &was)?
-    {
-        return Ok(held);
-    }
-    if touches_account(&body) || !after.secrets.is_empty() {
+    if deactivates(&body) {
+        if let Some(held) = removal::hold(call, tx, &was)? {
+            return Ok(held);
+        }
+    } else if touches_account(&body) || !after.secrets.is_empty() {
         spare_administrator(&call.context, tx, form, was.as_owner(form.shape)?.id)?;
     }
     check_manager(call, tx, form, &before, &after)?;

@@ -4,8 +4,8 @@ use chancery_application::APPLICATION_USER;
 use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Answer, AuditAction, Call, Problem, StateTable, StoredRow, Tx, delete, load, load_found, note,
-    select_where, update_unversioned,
+    Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, delete, load, load_found,
+    note, select_where, update_unversioned,
 };
 use chancery_scim::Home;
 use chancery_userstore::{
@@ -107,6 +107,18 @@ pub fn hold(call: &Call, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Option<Answ
         note(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
     }
     Ok(Some(Answer::refusing(refusal)))
+}
+
+/// Deletes at most `piece` of the notes of refusals that would be told again.
+///
+/// # Errors
+/// The store's.
+pub fn prune_refusals(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, StoreError> {
+    let old = StateTable::DirectoryRefusal.delete(format_args!(
+        "WHERE (idp_instance_id, subject_id) IN (SELECT idp_instance_id, subject_id FROM directory_refusal \
+         WHERE told_on <= ?1 LIMIT {piece})"
+    ));
+    tx.execute(&old, &[(now.0 - DAY).into()])
 }
 
 /// Refuses to delete a person who has a role that administers nothing, or to whom client apps are open by name, unless that

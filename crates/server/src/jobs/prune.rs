@@ -121,8 +121,9 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         )),
         &[Value::Int(now.0 - UNTOLD_KEPT)],
     )?;
+    let refusals = chancery_provisioning::prune_refusals(tx, now, PIECE)?;
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
     let (tried, dead) = (Timestamp(now.0 - ATTEMPTS_KEPT), Timestamp(now.0 - DEAD_KEPT));
     let deliveries = chancery_webhook::state::prune(tx, (tried, dead), PIECE)?;
-    Ok(deliveries.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(mails))
+    Ok(deliveries.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(refusals).max(mails))
 }

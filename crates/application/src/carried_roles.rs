@@ -1,7 +1,7 @@
 //! Which roles users and groups of a store carry: those of the platform users and groups that they are, directly or through
 //! groups at any depth. `chancery_auth` reads the same for a person who signs in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chancery_record::Value;
 use chancery_resource::{
@@ -62,7 +62,7 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
     tx.query_all(&statements, &mut |index, row| {
         let person = row.id(0)?;
         if index == 0 {
-            carry(person, Some(&vec![read_granted(row)?]), &mut found);
+            carry(person, &[read_granted(row)?], &mut found);
         } else if let Ok(there) = Uuid::try_parse(row.text(2)?) {
             stores.entry(row.id(1)?).or_default().entry(there).or_default().push(person);
         }
@@ -85,7 +85,7 @@ pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> 
         FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
         JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";
     tx.query(of_app, &[actor.into()], |row| {
-        carry(actor, Some(&vec![read_granted(row)?]), &mut carried);
+        carry(actor, &[read_granted(row)?], &mut carried);
         Ok(())
     })?;
     let held = carried.into_iter().filter_map(|CarriedRole { role, granted_for, .. }| {
@@ -134,16 +134,8 @@ pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<
             .bind(store.number)
             .push(" AND g.id IN ");
     sql.add_list(groups.iter().copied().map(Value::Id));
-    sql.add(
-        " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
-         SELECT a.id, g.id FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN ",
-    );
-    sql.add_list(granted.keys().copied().map(Value::Id));
     let mut found = Vec::new();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        carry(row.id(0)?, granted.get(&row.id(1)?), &mut found);
-        Ok(())
-    })?;
+    granted_above(tx, sql, &granted, |group, granted| carry(group, granted, &mut found))?;
     Ok(found)
 }
 
@@ -185,7 +177,7 @@ fn direct_roles(
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
         match index {
-            0 => carry(id, Some(&vec![read_granted(row)?]), found),
+            0 => carry(id, &[read_granted(row)?], found),
             1 => {
                 if let Ok(there) = Uuid::try_parse(row.text(2)?) {
                     elsewhere.entry(row.id(1)?).or_default().entry(there).or_default().push(id);
@@ -239,27 +231,36 @@ fn through_groups(
     .bind(instance)
     .push(" AND s.id IN ");
     sql.add_list(rows.keys().copied().map(Value::Id));
-    sql.add(
+    granted_above(tx, sql, groups, |user, granted| {
+        for id in rows.get(&user).into_iter().flatten() {
+            carry(*id, granted, found);
+        }
+    })
+}
+
+/// Finds what was granted to the groups that rows are in, and to those above. `begin` selects the pairs of a row's id and a
+/// group's row number with which `above (id, rid)` begins.
+fn granted_above(
+    tx: &mut Tx<'_>,
+    begin: Sql,
+    groups: &RoleGroups,
+    mut each: impl FnMut(Uuid, &[Granted]),
+) -> Result<(), StoreError> {
+    let mut sql = begin.push(
         " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
          SELECT a.id, g.id FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN ",
     );
     sql.add_list(groups.keys().copied().map(Value::Id));
-    let mut seen = HashSet::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let (user, group) = (row.id(0)?, row.id(1)?);
-        if seen.insert((user, group)) {
-            for id in rows.get(&user).into_iter().flatten() {
-                carry(*id, groups.get(&group), found);
-            }
+        if let Some(granted) = groups.get(&row.id(1)?) {
+            each(row.id(0)?, granted);
         }
         Ok(())
-    })?;
-    Ok(())
+    })
 }
 
-fn carry(row: Uuid, granted: Option<&Vec<Granted>>, found: &mut Vec<CarriedRole>) {
-    let granted = granted.into_iter().flatten();
-    found.extend(granted.map(|(role, granted_for)| CarriedRole {
+fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) {
+    found.extend(granted.iter().map(|(role, granted_for)| CarriedRole {
         row,
         role: *role,
         granted_for: *granted_for,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::Timestamp;
-use chancery_resource::{HeldRole, Problem, RoleType, Tx};
+use chancery_resource::{HeldRole, Problem, ProblemKind, RoleType, Tx};
 use uuid::Uuid;
 
 use crate::{carried_roles::of_actor, makers::makers_of};
@@ -39,6 +39,13 @@ pub fn is_independent(
         }
     }
     Ok(true)
+}
+
+/// The refusal of an approval by who is not independent of those who asked for it or approved it.
+pub fn not_independent() -> Problem {
+    let detail = "Who asked for this or approved it made you, or gave you a credential, an identity, a role or a group \
+        membership that carries a role; or you did that to them; or somebody did it to both: somebody else must approve.";
+    Problem::new(ProblemKind::Forbidden, detail)
 }
 
 fn is_token(tx: &mut Tx<'_>, actor: Uuid) -> Result<bool, Problem> {

@@ -23,7 +23,7 @@ pub use identity::{
     APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,
     LifecycleStatus,
 };
-pub use independence::is_independent;
+pub use independence::{is_independent, not_independent};
 pub use mirror::Mirror;
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};

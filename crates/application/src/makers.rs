@@ -11,6 +11,10 @@ use uuid::Uuid;
 const MOST_ENTRIES: usize = 1_000;
 /// The most groups above a user.
 const MOST_GROUPS: usize = 1_000;
+/// The groups that a user of a store is in, at any depth.
+const ABOVE: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM user_account s \
+    JOIN group_member m ON m.user_rid = s.rid WHERE s.store = ?1 AND s.id = ?2 \
+    UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid)";
 
 /// Somebody who made something, and when, where that is known.
 pub type Maker = (Uuid, Option<Timestamp>);
@@ -131,27 +135,29 @@ fn of_user(tx: &mut Tx<'_>, user: &StoreUser, makers: &mut Vec<Maker>) -> Result
 
 /// The memberships that carry a role, and the roles that they carry.
 fn of_memberships(tx: &mut Tx<'_>, user: &StoreUser, makers: &mut Vec<Maker>) -> Result<(), StoreError> {
-    let above = format!(
-        "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM user_account s JOIN group_member m ON m.user_rid = s.rid \
-         WHERE s.store = ?1 AND s.id = ?2 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
-    );
+    let above =
+        format!("{ABOVE} SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}");
     let groups = ids(tx, &Sql { text: above, parameters: vec![user.store.into(), user.id.into()] })?;
-    let mut assignments = Vec::new();
+    let (mut assignments, mut granted) = (Vec::new(), Vec::new());
     for chunk in groups.chunks(LIST) {
         let mut sql = Sql::new(
-            "SELECT r.id FROM application_group_identity i JOIN application_group p ON p.rid = i.application_group_rid \
+            "SELECT r.id, i.subject FROM application_group_identity i JOIN application_group p ON p.rid = i.application_group_rid \
              JOIN role_assignment r ON r.principal_id = p.id WHERE i.idp_instance_id = ",
         )
         .bind(user.instance)
         .push(" AND i.subject IN ");
         sql.add_list(chunk.iter().map(|group| group.to_string().into()));
-        assignments.extend(ids(tx, &sql)?);
+        tx.query(&sql.text, &sql.parameters, |row| {
+            assignments.push(row.id(0)?);
+            granted.extend(Uuid::try_parse(row.text(1)?));
+            Ok(())
+        })?;
     }
     if assignments.is_empty() {
         return Ok(());
     }
     entries(tx, (0, "RoleAssignment"), &assignments, true, makers)?;
+    let groups = carrying(tx, user, &granted)?;
     let linked: Vec<String> = groups.iter().chain([&user.id]).map(ToString::to_string).collect();
     for group in &groups {
         let text = format!(
@@ -163,12 +169,28 @@ fn of_memberships(tx: &mut Tx<'_>, user: &StoreUser, makers: &mut Vec<Maker>) ->
         tx.query(&text, &[user.store.into(), own.as_str().into()], |row| {
             let content = row.text(2)?;
             if linked.iter().any(|id| *id != own && content.contains(id.as_str())) {
-                push(row.text(0)?, Timestamp(row.int(1)?), makers);
+                let when = Timestamp(row.int(1)?);
+                makers.extend(actors(row.text(0)?).map(|actor| (actor, Some(when))));
             }
             Ok(())
         })?;
     }
     Ok(())
+}
+
+/// The groups by which a user is in these, which were granted roles.
+fn carrying(tx: &mut Tx<'_>, user: &StoreUser, granted: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
+    let mut sql = Sql::new(format!(
+        "{ABOVE}, carrying (rid) AS (SELECT g.rid FROM user_group g WHERE g.store = ?1 AND g.id IN "
+    ));
+    sql.parameters = vec![user.store.into(), user.id.into()];
+    sql.add_list(granted.iter().copied().map(Value::Id));
+    sql.add(
+        " UNION SELECT e.child_rid FROM carrying c JOIN group_edge e ON e.parent_rid = c.rid \
+         WHERE e.child_rid IN (SELECT a.rid FROM above a)) \
+         SELECT g.id FROM carrying c JOIN user_group g ON g.rid = c.rid",
+    );
+    ids(tx, &sql)
 }
 
 /// Who made these items, by the trail, and who changed them, where that counts.
@@ -187,10 +209,8 @@ fn entries(
         );
         tx.query(&text, &[store.into(), item.to_string().into(), area.into()], |row| {
             if row.text(2)? == "Added" || (with_changes && row.text(2)? == "Modified") {
-                let mut found = Vec::new();
-                push(row.text(0)?, Timestamp(row.int(1)?), &mut found);
-                for (actor, when) in found {
-                    let when = when.unwrap_or(Timestamp(i64::MAX));
+                let when = Timestamp(row.int(1)?);
+                for actor in actors(row.text(0)?) {
                     newest.entry(actor).and_modify(|known| *known = (*known).max(when)).or_insert(when);
                 }
             }
@@ -201,9 +221,9 @@ fn entries(
     Ok(())
 }
 
-/// Adds those whom an entry names: who acted, and by whose token.
-fn push(actors: &str, when: Timestamp, makers: &mut Vec<Maker>) {
-    makers.extend(actors.split('|').filter_map(|actor| Some((Uuid::try_parse(actor).ok()?, Some(when)))));
+/// Those whom an entry names: who acted, and by whose token.
+fn actors(text: &str) -> impl Iterator<Item = Uuid> {
+    text.split('|').filter_map(|actor| Uuid::try_parse(actor).ok())
 }
 
 fn ids(tx: &mut Tx<'_>, sql: &Sql) -> Result<Vec<Uuid>, StoreError> {

@@ -183,8 +183,8 @@ fn through_groups(
                 .push(" AND i.subject IN ");
             sql.add_list(members.iter().map(|(user, _)| Value::Text(user.to_string())));
             tx.query(&sql.text, &sql.parameters, |row| {
-                let (subject, setting) = (row.text(0)?.to_owned(), row.id(1)?);
-                let same = members.iter().filter(|(user, _)| user.to_string() == subject);
+                let (subject, setting) = (Uuid::try_parse(row.text(0)?).ok(), row.id(1)?);
+                let same = members.iter().filter(|(user, _)| Some(*user) == subject);
                 same.for_each(|(_, group)| carry(setting, *group));
                 Ok(())
             })?;

@@ -87,6 +87,24 @@ on_both_engines! {
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
     }
 
+    /// A membership that carries no role gives none.
+    async fn who_gave_a_membership_without_a_role_is_independent(world: World) {
+        let eve = world.client("eve", &[("SubscriptionAdmin", None, None)]).await;
+        let (admins, readers) = (group(&world, "admins", None).await, group(&world, "readers", None).await);
+        let platform = world.all("ApplicationGroup?filter=name%20eq%20%22admins%22").await[0].clone();
+        let of = json!({ "applyToSubscriptionId": subscription(&world).await });
+        assign(&world, "PlatformGroup", &platform, ("SubscriptionAdmin", of)).await;
+        let home = console(&world).await;
+        for (client, group) in [(&world.admin, &admins), (&eve, &readers)] {
+            let members = world.path(&format!("/Group/{}/users", id(group)));
+            client.post(&members, json!({ "relatedIds": [home.user["id"]] })).await.expect(202);
+        }
+        platform_user(&world, &home.user).await;
+        let (_, ann, _) = token(&world, &home, MANAGEMENT).await;
+        let approvals = ask(&world, &eve).await;
+        ann.post(&approvals, json!(null)).await.expect(200);
+    }
+
     /// Two whom the same third made are no two, unless that one administers everything; and through others is no other way.
     async fn two_of_one_maker_do_not_approve_for_each_other(world: World) {
         let eve = world.client("eve", &[("SubscriptionAdmin", None, None)]).await;

@@ -1,6 +1,8 @@
 //! The transitions of a replacement. Each starts from the state that was read, or does not happen.
 
-use chancery_application::{APPLICATION_USER, ApplicationUser, first_above, is_independent, roles_of_people};
+use chancery_application::{
+    APPLICATION_USER, ApplicationUser, first_above, is_independent, not_independent, roles_of_people,
+};
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
     Answer, Call, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance, check_if_match, load,
@@ -129,19 +131,14 @@ fn check_independence(
     replacement: &IdentityReplacement,
     rid: i64,
 ) -> Result<(), Problem> {
-    let forbidden = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
     let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
-        return forbidden(
-            "An approval is one's own: approve with a token that was not exchanged for another's.",
-        );
+        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
     };
     let mut others: Vec<Uuid> = approvals(tx, rid)?.into_iter().filter(|other| *other != actor).collect();
     others.extend(replacement.requested_by_actor_id);
     if !is_independent(tx, actor, &others, replacement.requested_on)? {
-        return forbidden(
-            "Who asked for the replacement or approved it made you, or gave you a credential, an identity, a role or a \
-             membership with one; or you did that to them; or somebody did it to both: somebody else must approve.",
-        );
+        return Err(not_independent());
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Recovery transactions: a user who lost every authenticator is let back in, requested by one and approved
 //! by another.
 
-use chancery_application::is_independent;
+use chancery_application::{is_independent, not_independent};
 use chancery_record::{
     FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value, choice_types,
     id_types, record,
@@ -269,18 +269,13 @@ fn check_independence(
     tx: &mut Tx<'_>,
     transaction: &RecoveryTransaction,
 ) -> Result<(), Problem> {
-    let forbidden = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
     let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
-        return forbidden(
-            "An approval is one's own: approve with a token that was not exchanged for another's.",
-        );
+        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
     };
     let others: Vec<Uuid> = transaction.requested_by_actor_id.into_iter().collect();
     if !is_independent(tx, actor, &others, transaction.requested_on)? {
-        return forbidden(
-            "Who asked for the recovery made you, or gave you a credential, an identity, a role or a membership with one; \
-             or you did that to them; or somebody did it to both: somebody else must approve.",
-        );
+        return Err(not_independent());
     }
     Ok(())
 }

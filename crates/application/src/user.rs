@@ -57,21 +57,18 @@ static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "applicatio
 
 /// What of a platform user is protected where the person carries roles: all that decides who is the person, with the person's
 /// identities and second factors. Names, pictures and the like are not.
-static PROTECTION: Protection = Protection {
-    find: |_, tx, people| of_people(tx, people),
-    carried_by: CarriedBy::Itself,
-    open: &[
+static PROTECTION: Protection = Protection::new(
+    |_, tx, people| of_people(tx, people),
+    CarriedBy::Itself,
+    &[
         ApplicationUser::FIRST_NAME.field(),
         ApplicationUser::LAST_NAME.field(),
         ApplicationUser::ORGANIZATIONAL_UNIT.field(),
         ApplicationUser::PICTURE.field(),
         ApplicationUser::MANAGER_ID.field(),
     ],
-    may_be_switched_off: &[],
-    links: Links::Open,
-    sets_are_acts: false,
-    reached_by: &[],
-};
+    Links::Open,
+);
 
 /// The shape of platform users.
 pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(

@@ -106,6 +106,7 @@ fn wrong_refusal(page: &Page) -> Option<String> {
         403 if page.html.contains("Carries the role ") && names_role() => None,
         403 if page.html.contains(" carries the role ") && names_carried() => None,
         403 if page.html.contains("One of them has the role ") && names_carried() => None,
+        403 if page.html.contains(", so changing it needs the role ") && names_carried() => None,
         404 => None,
         // a form without anything in it changes nothing, and asks for nothing
         200 if page.address.ends_with("done=unchanged") => None,

@@ -185,15 +185,12 @@ impl Rules for CertStore {
 }
 
 /// What of a certificate decides who signs in at the instances that work with it: all but what it is called.
-static PROTECTION: Protection = Protection {
-    find: by_certificates,
-    carried_by: CarriedBy::WhoSignsIn,
-    open: &[CertStore::NAME.field(), CertStore::DESCRIPTION.field()],
-    links: Links::AllBut(&[]),
-    reached_by: &[],
-    may_be_switched_off: &[],
-    sets_are_acts: false,
-};
+static PROTECTION: Protection = Protection::new(
+    by_certificates,
+    CarriedBy::WhoSignsIn,
+    &[CertStore::NAME.field(), CertStore::DESCRIPTION.field()],
+    Links::AllBut(&[]),
+);
 
 /// The shape of cert stores.
 pub static CERT_STORE: Shape = Shape::of::<CertStore>(

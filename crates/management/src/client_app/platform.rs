@@ -12,15 +12,9 @@ use super::ClientApp;
 
 /// What of a client app for the platform is protected from everybody but a SystemAdmin: all of it, with what belongs to it,
 /// and its links from either side. To disable it is no way in.
-pub static PROTECTION: Protection = Protection {
-    find,
-    carried_by: CarriedBy::WhoLendsThem,
-    open: &[],
-    may_be_switched_off: &[ClientApp::ENABLED.field()],
-    links: Links::AllBut(&[]),
-    sets_are_acts: true,
-    reached_by: &[],
-};
+pub static PROTECTION: Protection = Protection::new(find, CarriedBy::WhoLendsThem, &[], Links::AllBut(&[]))
+    .may_be_switched_off(&[ClientApp::ENABLED.field()])
+    .sets_are_acts();
 
 fn find(_: &Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     let mut found: Vec<Uuid> = apps.iter().copied().filter(|app| *app == CONSOLE).collect();

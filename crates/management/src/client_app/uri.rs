@@ -92,7 +92,10 @@ impl Rules for ClientAppRedirectUri {
             wrong.add(Self::URI, "must not have a fragment (RFC 6749, section 3.1.2)");
         }
         if !is_claimable(scheme) {
-            wrong.add(Self::URI, "must not be of a scheme of the browser, the system or another protocol");
+            wrong.add(
+                Self::URI,
+                "must use https, http on loopback, or a private-use scheme (RFC 8252, section 7.1); this one belongs to a browser, the system or another protocol",
+            );
         }
         let loopback = ["localhost", "127.0.0.1", "[::1]"];
         let is_local = host(uri).is_some_and(|host| loopback.contains(&host));

@@ -85,20 +85,17 @@ record! {
 }
 
 /// What of an instance decides who signs in there, or how: all but what it is called, and where it stands.
-static PROTECTION: Protection = Protection {
-    find: at_instances,
-    carried_by: CarriedBy::WhoSignsIn,
-    open: &[
+static PROTECTION: Protection = Protection::new(
+    at_instances,
+    CarriedBy::WhoSignsIn,
+    &[
         IdpInstance::NAME.field(),
         IdpInstance::STORE_NAME_KEY.field(),
         IdpInstance::POSITION.field(),
         IdpInstance::ICON.field(),
     ],
-    links: Links::AllBut(&["idp_instance_client_app"]),
-    reached_by: &[],
-    may_be_switched_off: &[],
-    sets_are_acts: false,
-};
+    Links::AllBut(&["idp_instance_client_app"]),
+);
 
 /// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(

@@ -51,15 +51,12 @@ record! {
 }
 
 /// What of a second factor decides how people sign in: all but what it is called, and where it stands.
-static PROTECTION: Protection = Protection {
-    find: with_factors,
-    carried_by: CarriedBy::WhoSignsIn,
-    open: &[MfaInstance::NAME.field(), MfaInstance::POSITION.field()],
-    links: Links::AllBut(&["client_app_mfa_instance"]),
-    reached_by: &[],
-    may_be_switched_off: &[],
-    sets_are_acts: false,
-};
+static PROTECTION: Protection = Protection::new(
+    with_factors,
+    CarriedBy::WhoSignsIn,
+    &[MfaInstance::NAME.field(), MfaInstance::POSITION.field()],
+    Links::AllBut(&["client_app_mfa_instance"]),
+);
 
 /// The shape of MFA instances.
 pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(

@@ -14,7 +14,7 @@ use super::{DataType, EditorType, OPTION, OptionRow, together};
 use crate::subscription::resolve::wrong;
 
 impl OptionRow {
-    const TARGETS: [FieldOf<Self, Option<Uuid>>; 3] =
+    pub(super) const TARGETS: [FieldOf<Self, Option<Uuid>>; 3] =
         [Self::APPLY_TO_IDP_INSTANCE_ID, Self::APPLY_TO_MFA_INSTANCE_ID, Self::APPLY_TO_TENANT_ID];
 
     const fn targets(&self) -> [Option<Uuid>; 3] {
@@ -59,7 +59,7 @@ impl Rules for OptionRow {
 }
 
 /// The row's line in the catalogue, by its name.
-fn entry_of(values: &[Value]) -> Option<&'static Entry> {
+pub(super) fn entry_of(values: &[Value]) -> Option<&'static Entry> {
     let owner = OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type);
     owner.zip(OptionRow::NAME.text(values)).and_then(|(owner, name)| owner.entry(name))
 }

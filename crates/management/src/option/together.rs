@@ -3,28 +3,18 @@
 use std::collections::HashMap;
 
 use chancery_record::{FieldOf, Value};
-use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
     AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, load_by, select_where, update_unversioned,
 };
 use uuid::Uuid;
 
-use super::{OPTION, OptionRow};
+use super::{OPTION, OptionRow, rules::entry_of};
 
 type Target = FieldOf<OptionRow, Option<Uuid>>;
 
-/// The fields that say whose an option is.
-const TARGETS: [Target; 3] =
-    [OptionRow::APPLY_TO_IDP_INSTANCE_ID, OptionRow::APPLY_TO_MFA_INSTANCE_ID, OptionRow::APPLY_TO_TENANT_ID];
-
 /// Whose an option is.
 fn target(values: &[Value]) -> Option<(Target, Uuid)> {
-    TARGETS.into_iter().find_map(|field| Some((field, field.field().id(values)?)))
-}
-
-/// What an option says, where it is in the catalogue.
-fn entry(values: &[Value]) -> Option<&'static Entry> {
-    OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type)?.entry(OptionRow::NAME.text(values)?)
+    OptionRow::TARGETS.into_iter().find_map(|field| Some((field, field.field().id(values)?)))
 }
 
 /// What the option of this name is set to that is stored; empty where there is none.
@@ -44,7 +34,7 @@ pub fn mark(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<(), Problem
         })
         .collect();
     for row in rows {
-        let (Some(entry), Some(of)) = (entry(row.values), target(row.values)) else { continue };
+        let (Some(entry), Some(of)) = (entry_of(row.values), target(row.values)) else { continue };
         let Some(beside) = entry.beside() else { continue };
         let other = match proposed.get(&(of.1, beside.other().to_owned())) {
             Some(other) => other.clone(),
@@ -59,7 +49,7 @@ pub fn mark(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<(), Problem
 
 /// Judges the options again that depend on one that was written or deleted.
 pub fn judge_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let (Some(written), Some((field, id))) = (entry(values), target(values)) else { return Ok(()) };
+    let (Some(written), Some((field, id))) = (entry_of(values), target(values)) else { return Ok(()) };
     for entry in written.dependent() {
         let Some(beside) = entry.beside() else { continue };
         let sql = select_where(context, &OPTION, field, id.into());

@@ -56,15 +56,12 @@ record! {
 }
 
 /// What of a tenant decides who signs in there, or how: all but what it is called.
-static PROTECTION: Protection = Protection {
-    find: at_tenants,
-    carried_by: CarriedBy::WhoSignsIn,
-    open: &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
-    links: Links::AllBut(&["tenant_client_app"]),
-    reached_by: &[],
-    may_be_switched_off: &[],
-    sets_are_acts: false,
-};
+static PROTECTION: Protection = Protection::new(
+    at_tenants,
+    CarriedBy::WhoSignsIn,
+    &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
+    Links::AllBut(&["tenant_client_app"]),
+);
 
 /// The shape of tenants.
 pub static TENANT: Shape = Shape::of::<Tenant>(

@@ -55,7 +55,7 @@ pub struct CarriedRole {
 pub type FindRoles = fn(&Context, &mut Tx<'_>, &[Uuid]) -> Result<Vec<CarriedRole>, Problem>;
 
 /// What of a resource is protected where a row carries roles. What is not named here is protected: each other field, what
-/// operations of its own do, whether the row exists, and what belongs to it.
+/// operations of its own do, whether the row exists, and what belongs to it. Each is a static: their addresses tell them apart.
 pub struct Protection {
     /// Finds the roles.
     pub find: FindRoles,
@@ -71,6 +71,44 @@ pub struct Protection {
     pub sets_are_acts: bool,
     /// The fields by which a person is reached: who sets them gets what is sent there, such as links that set a password.
     pub reached_by: &'static [&'static Field],
+}
+
+impl Protection {
+    /// Protects all but these fields, with these links.
+    pub const fn new(
+        find: FindRoles,
+        carried_by: CarriedBy,
+        open: &'static [&'static Field],
+        links: Links,
+    ) -> Self {
+        Self {
+            find,
+            carried_by,
+            open,
+            may_be_switched_off: &[],
+            links,
+            sets_are_acts: false,
+            reached_by: &[],
+        }
+    }
+
+    /// The same, where these Boolean fields may be set to false all the same: what is switched off is no way in.
+    #[must_use]
+    pub const fn may_be_switched_off(self, fields: &'static [&'static Field]) -> Self {
+        Self { may_be_switched_off: fields, ..self }
+    }
+
+    /// The same, where an operation on a set of the row's is refused even where it changes nothing.
+    #[must_use]
+    pub const fn sets_are_acts(self) -> Self {
+        Self { sets_are_acts: true, ..self }
+    }
+
+    /// The same, where a person is reached by these fields.
+    #[must_use]
+    pub const fn reached_by(self, fields: &'static [&'static Field]) -> Self {
+        Self { reached_by: fields, ..self }
+    }
 }
 
 /// Whose roles a row carries.

@@ -27,6 +27,28 @@ pub type NameChange = fn(&[Value], &[Value]) -> Option<&'static str>;
 /// A postcondition: checks what must hold after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
+/// Which rows anyone with access may write, whatever carries roles that they belong to.
+#[derive(Clone, Copy)]
+pub enum Open {
+    /// None.
+    Never,
+    /// All.
+    Always,
+    /// Those with such values.
+    Where(fn(&[Value]) -> bool),
+}
+
+impl Open {
+    /// Whether a row with these values is one.
+    pub fn holds(self, values: &[Value]) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::Where(is_open) => is_open(values),
+        }
+    }
+}
+
 /// What the writes of a resource check, and what follows from them.
 #[derive(Clone, Copy)]
 pub struct Writes {
@@ -50,8 +72,8 @@ pub struct Writes {
     pub protection: Option<&'static Protection>,
     /// The protection of the store that rows are of, where they decide who signs in there.
     pub store_protection: Option<&'static Protection>,
-    /// Whether anyone with access may write a row with these values, whatever carries roles that it belongs to.
-    pub is_open: fn(&[Value]) -> bool,
+    /// Which rows anyone with access may write, whatever carries roles that they belong to.
+    pub open: Open,
     /// Whether a write gives rights, or decides who or what gets in.
     pub is_grave: bool,
     /// Whether anyone with access may delete what belongs to a row that carries roles.
@@ -79,7 +101,7 @@ impl Writes {
             postcondition: None,
             protection: None,
             store_protection: None,
-            is_open: |_| false,
+            open: Open::Never,
             is_grave: false,
             is_removable: false,
             bumps_epoch: false,
@@ -107,14 +129,15 @@ impl Shape {
     /// The same, where anyone with access may write what belongs to a person, whichever roles the person carries: nobody
     /// takes over a role by it.
     #[must_use]
-    pub const fn open(self) -> Self {
-        self.open_where(|_| true)
+    pub const fn open(mut self) -> Self {
+        self.writes.open = Open::Always;
+        self
     }
 
     /// The same, where anyone with access may write rows with such values.
     #[must_use]
     pub const fn open_where(mut self, is_open: fn(&[Value]) -> bool) -> Self {
-        self.writes.is_open = is_open;
+        self.writes.open = Open::Where(is_open);
         self
     }
 
@@ -134,7 +157,7 @@ impl Shape {
 
     /// The resource whose rows' roles count where its rows are written: itself, or what its rows belong to.
     pub fn carrier(&self) -> Option<&Self> {
-        if (self.writes.is_open)(&[]) {
+        if matches!(self.writes.open, Open::Always) {
             return None;
         }
         if self.writes.protection.is_some() {

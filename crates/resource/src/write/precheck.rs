@@ -8,8 +8,8 @@ use crate::{
     write::{elements::check_count, relate::check_listed_count},
 };
 
-/// Refuses a body that asks for more than one call may, and one with more errors than are reported. Fewer errors are found by the operation itself,
-/// together with those against the data.
+/// Refuses a body that exceeds the limits of one call, and one with more errors than are reported. Fewer errors are found by
+/// the operation itself, together with those against the data.
 ///
 /// # Errors
 /// Too many elements, or links; the first errors.

@@ -18,7 +18,7 @@ pub struct Target {
 }
 
 /// What protects a row, and the id by which roles are found.
-type Protector = (&'static Protection, Uuid);
+pub type Protector = (&'static Protection, Uuid);
 
 impl Shape {
     /// The protection of what an operation of its own is about: that of its rows, or of the people whom they belong to.
@@ -49,16 +49,14 @@ impl Shape {
 
     /// The same, and its own protection.
     fn all_protectors(&self, context: &Context, row: &StoredRow) -> Vec<Protector> {
-        let own = self.writes.protection.zip(id_of(self, &row.values));
+        let own = self.writes.protection.zip(self.id_in(&row.values));
         let others = self.protectors(context, &row.values, row.owner.as_ref());
         own.into_iter().chain(others).collect()
     }
-}
 
-fn id_of(shape: &Shape, values: &[Value]) -> Option<Uuid> {
-    match values.get(shape.plan().key) {
-        Some(Value::Id(id)) => Some(*id),
-        _ => None,
+    /// The id in the values of a row, where its key is one.
+    pub(super) fn id_in(&self, values: &[Value]) -> Option<Uuid> {
+        self.key()?.id(values)
     }
 }
 
@@ -74,11 +72,11 @@ pub fn check_new(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    if (shape.writes.is_open)(values) {
+    if shape.writes.open.holds(values) {
         return Ok(());
     }
     let is_new_setting = |own: &&Protection| own.carried_by == CarriedBy::WhoSignsIn;
-    if let (Some(own), Some(id)) = (shape.writes.protection.filter(is_new_setting), id_of(shape, values)) {
+    if let (Some(own), Some(id)) = (shape.writes.protection.filter(is_new_setting), shape.id_in(values)) {
         context.cleared.borrow_mut().insert((address_of(own), id));
     }
     check_one(context, tx, shape.protectors(context, values, owner))
@@ -104,21 +102,21 @@ pub fn check_change(
 /// # Errors
 /// 403 with the role and the id.
 pub fn check_act(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
-    if (shape.writes.is_open)(&was.values) {
+    if shape.writes.open.holds(&was.values) {
         return Ok(());
     }
     check_one(context, tx, shape.all_protectors(context, was))
 }
 
-/// Refuses what is done to a row that belongs to one with a role that counts, and that is written beside this.
+/// Refuses an audited act without a change of fields (`note`) on a row that belongs to a protected one.
 ///
 /// # Errors
 /// 403 with the role and the id.
 pub fn check_part(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
-    if shape.writes.protection.is_some() || (shape.writes.is_open)(&was.values) {
+    if shape.writes.protection.is_some() || shape.writes.open.holds(&was.values) {
         return Ok(());
     }
-    check_one(context, tx, shape.all_protectors(context, was))
+    check_one(context, tx, shape.protectors(context, &was.values, was.owner.as_ref()))
 }
 
 /// What protects the facts that a change writes; nothing where it leaves them as they were. A change that is announced as
@@ -131,14 +129,15 @@ fn protectors_of_change(
     values: &[Value],
     event: &str,
 ) -> Vec<Protector> {
-    let is_open = shape.writes.is_open;
+    let open = shape.writes.open;
     let is_changed = event != "updated" || differs(shape, was, values);
-    if !is_changed || (is_open(&was.values) && is_open(values)) {
+    if !is_changed || (open.holds(&was.values) && open.holds(values)) {
         return Vec::new();
     }
     let mut found = shape.all_protectors(context, was);
     for (protection, id) in shape.protectors(context, values, was.owner.as_ref()) {
-        if found.iter().all(|(_, known)| *known != id) {
+        let is_same = |(known, of): &Protector| std::ptr::eq(*known, protection) && *of == id;
+        if !found.iter().any(is_same) {
             found.push((protection, id));
         }
     }
@@ -190,7 +189,7 @@ pub fn check_many_new<'a>(
     rows: impl Iterator<Item = (String, &'a [Value])>,
 ) -> Result<(), Problem> {
     let shape = shape.base();
-    let guarded = rows.filter(|(_, values)| !(shape.writes.is_open)(values));
+    let guarded = rows.filter(|(_, values)| !shape.writes.open.holds(values));
     check_all(context, tx, guarded.map(|(base, values)| (base, shape.protectors(context, values, owner))))
 }
 
@@ -208,7 +207,7 @@ pub fn check_deletions<'a>(
     if shape.writes.is_removable {
         return Ok(());
     }
-    let guarded = rows.filter(|(_, row)| !(shape.writes.is_open)(&row.values));
+    let guarded = rows.filter(|(_, row)| !shape.writes.open.holds(&row.values));
     check_all(context, tx, guarded.map(|(base, row)| (base, shape.all_protectors(context, row))))
 }
 
@@ -216,12 +215,19 @@ fn check_one(context: &Context, tx: &mut Tx<'_>, protectors: Vec<Protector>) -> 
     check_all(context, tx, std::iter::once((String::new(), protectors)))
 }
 
-/// Asks once for all rows that the same protection is of.
-fn check_all(
+/// Refuses to write rows where a role counts of what protects them, each with its place in the body. It asks once for all rows
+/// that the same protection is of.
+///
+/// # Errors
+/// 403 with each such row.
+pub fn check_all(
     context: &Context,
     tx: &mut Tx<'_>,
     rows: impl Iterator<Item = (String, Vec<Protector>)>,
 ) -> Result<(), Problem> {
+    if context.authority.is_below_none() {
+        return Ok(());
+    }
     let mut asked: Vec<(&'static Protection, Vec<Target>)> = Vec::new();
     for (base, protectors) in rows {
         for (protection, id) in protectors {
@@ -283,9 +289,9 @@ impl CarriedBy {
         match self {
             Self::Itself => format!("{id} carries the role {role}"),
             Self::WhoSignsIn => format!("somebody who signs in by {id} has the role {role}"),
-            Self::WhoLendsThem => {
-                format!("{id} is a client app for the platform, which takes the role {role}")
-            }
+            Self::WhoLendsThem => format!(
+                "client app {id} can obtain tokens for the platform's APIs, so changing it needs the role {role}"
+            ),
         }
     }
 
@@ -299,7 +305,7 @@ impl CarriedBy {
                 "This decides how people sign in by {id}. One of them has the role {role}, and your roles do not cover that. Somebody who holds it can do this, or give those whom you administer a user store of their own."
             ),
             Self::WhoLendsThem => format!(
-                "{id} carries the role {role}, as the console's client app, or by a resource of the platform, and your roles do not cover that. Somebody who holds it can do this."
+                "Client app {id} can obtain tokens for the platform's APIs (it is the console's, or has one of the platform's resources), so changing it needs the role {role}. Somebody who holds it can do this."
             ),
         }
     }

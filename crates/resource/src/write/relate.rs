@@ -7,8 +7,7 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Context, Listed, Problem, ProblemKind, Protection, Reach, Relation, RelationChange, Scope,
-    Shape, Sql,
+    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relation, RelationChange, Scope, Shape, Sql,
     read::answer::answer_with,
     read::emit::StoredRow,
     read::load::{key_of, load},
@@ -17,7 +16,7 @@ use crate::{
     write::change,
     write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
     write::named::{MAX_RELATED, Named, related_ids},
-    write::protect::{Target, check},
+    write::protect::{Protector, check_all},
 };
 
 /// How many links are removed at a time: of more, PostgreSQL would read the whole set.
@@ -39,11 +38,9 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange)
     let key = key_of(call, shape)?;
     let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
-    if let Some(protection) = shape.base().writes.protection.filter(|protection| protection.sets_are_acts)
-        && let Value::Id(id) = owner.value(shape.plan().key)
-    {
-        check(&call.context, tx, protection, vec![Target { base: String::new(), id: *id }])?;
-    }
+    let protection = shape.base().writes.protection.filter(|protection| protection.sets_are_acts);
+    let own = protection.zip(shape.id_in(&owner.values)).into_iter().collect();
+    check_all(&call.context, tx, std::iter::once((String::new(), own)))?;
     let wanted = Wanted { owner: &owner, is_all: how == RelationChange::Set, listed };
     let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
     for change in &mut all {
@@ -102,7 +99,7 @@ pub fn relink(
     }
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &mut all, std::iter::once(written))?;
-    Ok(all.iter().any(|change| !change.added.is_empty() || !change.removed.is_empty()))
+    Ok(all.iter().any(|change| !change.is_empty()))
 }
 
 /// A row, and the body that may list its sets.
@@ -206,32 +203,21 @@ fn apply<'a>(
 }
 
 /// Refuses changes to sets whose links are protected, of a row or of those that it is linked to: the members and parents of a
-/// group that carries a role which counts.
+/// group that carries a role which counts. Who is refused may ask for what is there already.
 fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<'_>]) -> Result<(), Problem> {
-    for change in all.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty()) {
-        let checked = check_link(context, tx, shape, change);
-        if checked.is_err() && !change.is_idle(tx)? {
-            return checked;
+    let written = all.iter().filter(|change| !change.is_empty());
+    let guarded = |change: &Change<'_>| (change.at.clone(), change.protectors(shape));
+    let checked = check_all(context, tx, written.clone().map(guarded));
+    if !matches!(&checked, Err(problem) if problem.kind == ProblemKind::Forbidden) {
+        return checked;
+    }
+    let mut changing = Vec::new();
+    for change in written {
+        if !change.is_idle(tx)? {
+            changing.push(guarded(change));
         }
     }
-    Ok(())
-}
-
-/// Refuses a change to a set whose links are protected, of the row or of those that it is linked to.
-fn check_link(context: &Context, tx: &mut Tx<'_>, shape: &Shape, change: &Change<'_>) -> Result<(), Problem> {
-    let Change { relation, owner, at, added, removed, .. } = change;
-    let links = |protection: &&'static Protection| protection.links.protect(relation);
-    if let Some(protection) = shape.base().writes.protection.filter(links)
-        && let Value::Id(id) = owner.value(shape.plan().key)
-    {
-        check(context, tx, protection, vec![Target { base: at.clone(), id: *id }])?;
-    }
-    if let Some(protection) = relation.target.base().writes.protection.filter(links) {
-        let others = added.iter().chain(removed);
-        let targets = others.map(|(id, _)| Target { base: at.clone(), id: *id }).collect();
-        check(context, tx, protection, targets)?;
-    }
-    Ok(())
+    check_all(context, tx, changing.into_iter())
 }
 
 /// The requested content of a row's set: exactly these links, or these besides the present ones.
@@ -311,12 +297,8 @@ fn check_owners(
     scope: &Scope,
     changes: &[Change<'_>],
 ) -> Result<(), Problem> {
-    let written = changes.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty());
-    let ids = written.filter_map(|change| match change.owner.value(shape.plan().key) {
-        Value::Id(id) => Some(*id),
-        _ => None,
-    });
-    let ids: Vec<Uuid> = ids.collect();
+    let written = changes.iter().filter(|change| !change.is_empty());
+    let ids: Vec<Uuid> = written.filter_map(|change| shape.id_in(&change.owner.values)).collect();
     if visible_to(scope, context, tx, shape, &ids)?.len() < ids.len() {
         let detail = "Only who administers the subscription changes what it is assigned to.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
@@ -325,6 +307,22 @@ fn check_owners(
 }
 
 impl Change<'_> {
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// What protects the links: the row's protection, and that of the rows that it is linked to.
+    fn protectors(&self, shape: &Shape) -> Vec<Protector> {
+        let guarding = |shape: &Shape| {
+            shape.base().writes.protection.filter(|protection| protection.links.protect(self.relation))
+        };
+        let own = guarding(shape).zip(shape.id_in(&self.owner.values));
+        let links = self.added.iter().chain(&self.removed);
+        let others = guarding(self.relation.target).into_iter();
+        let others = others.flat_map(|protection| links.clone().map(move |(id, _)| (protection, *id)));
+        own.into_iter().chain(others).collect()
+    }
+
     /// Whether all that is to be added is there already, and nothing that is to be removed.
     fn is_idle(&self, tx: &mut Tx<'_>) -> Result<bool, Problem> {
         if !self.is_unsure {

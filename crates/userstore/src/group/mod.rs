@@ -35,17 +35,10 @@ record! {
     }
 }
 
-/// What of a group is protected where it gives its members a role. Its name is not.
-static PROTECTION: Protection = Protection {
-    find: roles_of_groups,
-    carried_by: CarriedBy::Itself,
-    open: &[Group::NAME.field()],
-    may_be_switched_off: &[],
-    links: Links::AllBut(&[]),
-    // whoever synchronizes sends the members as they are
-    sets_are_acts: false,
-    reached_by: &[],
-};
+/// What of a group is protected where it gives its members a role. Its name is not. To set its members as they are is
+/// no act: whoever synchronizes does so.
+static PROTECTION: Protection =
+    Protection::new(roles_of_groups, CarriedBy::Itself, &[Group::NAME.field()], Links::AllBut(&[]));
 
 /// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)

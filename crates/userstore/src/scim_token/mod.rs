@@ -139,15 +139,7 @@ record! {
 }
 
 /// A directory decides who is in the store, so that a token is protected as the store is.
-static PROTECTION: Protection = Protection {
-    find: at_instances,
-    carried_by: CarriedBy::WhoSignsIn,
-    open: &[],
-    links: Links::Open,
-    reached_by: &[],
-    may_be_switched_off: &[],
-    sets_are_acts: false,
-};
+static PROTECTION: Protection = Protection::new(at_instances, CarriedBy::WhoSignsIn, &[], Links::Open);
 
 /// The shape of SCIM tokens.
 pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token", Reach::Store)

@@ -128,10 +128,10 @@ record! {
 
 /// What of a user is protected where the user carries roles: all that decides who signs in as the user. Names, pictures and the
 /// like are not.
-static PROTECTION: Protection = Protection {
-    find: roles_of_users,
-    carried_by: CarriedBy::Itself,
-    open: &[
+static PROTECTION: Protection = Protection::new(
+    roles_of_users,
+    CarriedBy::Itself,
+    &[
         User::FIRST_NAME.field(),
         User::LAST_NAME.field(),
         User::MIDDLE_NAME.field(),
@@ -145,11 +145,9 @@ static PROTECTION: Protection = Protection {
         User::LOCALE.field(),
         User::SCIM_EXTRA.field(),
     ],
-    may_be_switched_off: &[],
-    links: Links::Open,
-    sets_are_acts: false,
-    reached_by: &[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()],
-};
+    Links::Open,
+)
+.reached_by(&[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()]);
 
 /// Whether what somebody made for a user still counts now: nobody's who holds less than the user carries. What the user asked
 /// for counts.

@@ -4,15 +4,17 @@
 
 mod approvers;
 mod apps;
+mod attempt;
 mod people;
 mod planted;
 mod sequences;
 mod settings;
 mod walk;
+mod walk_settings;
 
 use std::collections::BTreeSet;
 
-use chancery_resource::{Action, Op};
+use chancery_resource::{Action, Op, ROLES, RoleType, ScopeKind};
 use chancery_testkit::{Answer, Client, World, catalogue::operations, on_both_engines};
 use serde_json::{Value, json};
 
@@ -37,6 +39,21 @@ async fn platform_user(world: &World, user: &Value) -> Value {
 async fn helper(world: &World) -> Client {
     let store = default_store(world).await;
     world.client("helper", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await
+}
+
+/// A client app with each role but SystemAdmin, granted for the world's store and tenant, where it is granted for one.
+async fn lower_roles(world: &World) -> Vec<(RoleType, Client)> {
+    let store = id(&default_store(world).await).parse().unwrap();
+    let tenant = id(&world.all("Tenant").await[0]).parse().unwrap();
+    let mut lower = Vec::new();
+    for line in ROLES.iter().filter(|line| line.role != RoleType::SystemAdmin) {
+        let at = |kind| line.given_at.contains(&kind);
+        let of_tenant = at(ScopeKind::Tenant).then_some(tenant);
+        let of_store = (of_tenant.is_none() && at(ScopeKind::UserStore)).then_some(store);
+        let role = line.role.name();
+        lower.push((line.role, world.client(role, &[(role, of_tenant, of_store)]).await));
+    }
+    lower
 }
 
 /// A user of the store with this role, or with none; `target`: what it is granted for.

@@ -155,6 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{BrokenRule, Person, Policy};
+    use crate::form::normalized;
 
     const ADA: Person<'_> = Person {
         login_name: "Ada.Lovelace",
@@ -277,8 +278,10 @@ mod tests {
         #[test]
         fn no_text_breaks_the_rules_themselves(password in "\\PC{0,40}", name in "\\PC{0,300}") {
             let person = Person { login_name: &name, email_address: Some(&name), ..ADA };
-            let length = password.chars().count();
-            let found = all().check(&Secret::new(password), &person);
+            let password = Secret::new(password);
+            // some letters are two when composed
+            let length = String::from_utf8(normalized(&password).expose().to_vec()).unwrap().chars().count();
+            let found = all().check(&password, &person);
             prop_assert_eq!(length < 8, found.iter().any(|broken| broken.code == "PasswordMinLength"));
         }
     }

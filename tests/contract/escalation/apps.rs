@@ -24,7 +24,7 @@ async fn new_app(world: &World, name: &str) -> Value {
 }
 
 /// A client app that has a resource of the platform, a secret, a key set and a redirect URI.
-async fn for_the_platform(world: &World, name: &str, key: &str) -> Value {
+pub async fn for_the_platform(world: &World, name: &str, key: &str) -> Value {
     let app = new_app(world, name).await;
     for (resource, body) in parts(&app) {
         if ["ClientAppSecret", "ClientAppRedirectUri", "ClientAppKeySet", "ClientAppScope"]
@@ -38,7 +38,7 @@ async fn for_the_platform(world: &World, name: &str, key: &str) -> Value {
 }
 
 /// What may belong to a client app.
-fn parts(app: &Value) -> Vec<(&'static str, Value)> {
+pub fn parts(app: &Value) -> Vec<(&'static str, Value)> {
     let of = |mut body: Value| {
         body["clientAppId"] = app["id"].clone();
         body

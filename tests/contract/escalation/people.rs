@@ -49,7 +49,7 @@ async fn administrator(world: &World, name: &str) -> Client {
 }
 
 /// As if client apps had been made by somebody else than `root`.
-async fn forget_makers(world: &World) {
+pub async fn forget_makers(world: &World) {
     world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
 }
 

@@ -22,13 +22,13 @@ use crate::{
 };
 
 /// A platform user, by the address of the user in the store.
-async fn platform_user(world: &World, name: &str) -> Value {
+pub async fn platform_user(world: &World, name: &str) -> Value {
     let filter = encode(&format!("emailAddress eq \"{name}@example.com\""));
     world.all(&format!("ApplicationUser?filter={filter}")).await[0].clone()
 }
 
 /// Gives a platform user another identity, at this instance.
-async fn identify(world: &World, platform_user: &Value, instance: &Value, number: u128) {
+pub async fn identify(world: &World, platform_user: &Value, instance: &Value, number: u128) {
     let text = "INSERT INTO application_identity \
         (id, application_user_rid, idp_instance_id, issuer, subject, is_user_store_identity, lifecycle_status) \
         VALUES (?1, (SELECT rid FROM application_user WHERE id = ?2), ?3, 'https://provider.example', ?4, FALSE, 'Active')";
@@ -48,15 +48,15 @@ async fn lower_administrators(world: &World) -> [(&'static str, Client); 2] {
 }
 
 /// The world's store, and its tenant.
-async fn store_and_tenant(world: &World) -> (Value, Value) {
+pub async fn store_and_tenant(world: &World) -> (Value, Value) {
     (default_store(world).await, world.all("Tenant").await[0].clone())
 }
 
-async fn make(world: &World, resource: &str, name: &str, kind: &str) -> Value {
+pub async fn make(world: &World, resource: &str, name: &str, kind: &str) -> Value {
     world.make(resource, json!({ "name": name, "idpTypeId": type_id(world, kind).await })).await
 }
 
-async fn link(world: &World, from: (&str, &Value), relation: &str, to: &Value) {
+pub async fn link(world: &World, from: (&str, &Value), relation: &str, to: &Value) {
     world.admin.post(&format!("{}/{relation}", one(from.0, from.1)), related(&[to])).await.expect(202);
 }
 
@@ -429,7 +429,7 @@ on_both_engines! {
 }
 
 /// A certificate of the world's subscription.
-async fn certificate(world: &World, name: &str) -> Value {
+pub async fn certificate(world: &World, name: &str) -> Value {
     let made = rcgen::generate_simple_self_signed(vec![format!("{name}.example.com")]).unwrap();
     let input = json!({ "format": "Pem", "data": made.cert.pem() });
     world

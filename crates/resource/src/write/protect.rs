@@ -263,10 +263,12 @@ pub fn check(
         let found = (protection.find)(context, tx, chunk)?;
         counting.extend(found.into_iter().filter(|carried| context.authority.is_below(carried)));
     }
-    if counting.is_empty() {
+    let place = |carried: &CarriedRole| ids.iter().position(|id| *id == carried.row);
+    counting.sort_by_key(|carried| (carried.role, place(carried)));
+    let Some(highest) = counting.first() else {
         context.cleared.borrow_mut().extend(ids.into_iter().map(|id| (by, id)));
         return Ok(());
-    }
+    };
     let role_of =
         |id: Uuid| counting.iter().filter(|carried| carried.row == id).map(|carried| carried.role).min();
     let mut errors = FieldErrors::default();
@@ -275,7 +277,7 @@ pub fn check(
             errors.note(|| FieldError::new(base, protection.carried_by.told(id, role.name())));
         }
     }
-    Err(refusal(protection.carried_by, &counting, errors))
+    Err(refusal(protection.carried_by, highest, errors))
 }
 
 /// What tells protections apart.
@@ -311,16 +313,9 @@ impl CarriedBy {
     }
 }
 
-fn refusal(carried_by: CarriedBy, counting: &[CarriedRole], errors: FieldErrors) -> Problem {
-    let highest = counting.iter().min_by_key(|carried| carried.role);
-    let detail =
-        highest.map_or_else(String::new, |carried| carried_by.explained(carried.row, carried.role.name()));
-    let problem = Problem::new(ProblemKind::Forbidden, detail);
-    let problem = match highest {
-        Some(carried) => {
-            problem.with_member("role", carried.role.name()).with_member("id", carried.row.to_string())
-        }
-        None => problem,
-    };
+fn refusal(carried_by: CarriedBy, highest: &CarriedRole, errors: FieldErrors) -> Problem {
+    let (id, role) = (highest.row, highest.role.name());
+    let problem = Problem::new(ProblemKind::Forbidden, carried_by.explained(id, role));
+    let problem = problem.with_member("role", role).with_member("id", id.to_string());
     Problem { errors, ..problem }
 }

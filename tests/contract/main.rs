@@ -67,6 +67,7 @@ mod scim;
 mod search;
 mod secrets;
 mod server;
+mod settings;
 mod sign_in;
 mod signing;
 mod state;

@@ -252,7 +252,7 @@ async fn lost_master_key_is_not_replaced(engine: Engine) {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && told.contains("master.key is not there"), "{told}");
     assert!(!key.exists());
-    std::fs::write(&key, kept).unwrap();
+    database.write_private("master.key", kept);
     Process::start(&database, &[]).await.kill();
 }
 
@@ -283,7 +283,7 @@ fn a_start_says_what_is_wrong_with_its_files_and_variables() {
     for (text, words) in
         [(closed, "password"), (&other, "is not that of the first certificate"), ("", "no private key")]
     {
-        std::fs::write(&key, text).unwrap();
+        database.write_private("key.pem", text);
         let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
         let output = program(&files).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
@@ -306,7 +306,7 @@ async fn tls_and_an_address_for_metrics() {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
     std::fs::write(&certificate, certified.cert.pem()).unwrap();
-    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    database.write_private("key.pem", certified.signing_key.serialize_pem());
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let metrics = format!("127.0.0.1:{port}");
     let server = Process::start_unready(

@@ -33,7 +33,21 @@ Examples:
       Keeps the configuration of a server as files; chancery apply --help says more.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
-A flag beats the environment, the environment beats the file.";
+A flag beats the environment, the environment beats the file.
+Secrets come from files that others cannot read, too: by CHANCERY_ROOT_CLIENT_SECRET_FILE and
+CHANCERY_DATABASE_FILE, or by credentials of systemd named root_client_secret, database, master_key and
+tls_key ($CREDENTIALS_DIRECTORY). A secret that is given twice is refused.";
+
+const CHECK_CONFIG_HELP: &str = "\
+Reads the options as a start does, and the files that they name: certificates and keys of TLS and of the
+connection to PostgreSQL, the root of metadata, the reset program, the master key if it is there. Nothing
+is opened or written. Run it as the server's user, who must be able to read the files.
+
+Exit status: 0 the configuration is good, though standard error may warn of variables that are no setting;
+1 it is not, and standard error says what is wrong.
+
+Example:
+  chancery --config chancery.toml check-config";
 
 const RECOVER_HELP: &str = "\
 The client app root, where it is SystemAdmin, gets tokens again by a new secret and by no other, whatever
@@ -72,7 +86,8 @@ pub struct Arguments {
 pub enum Command {
     /// Runs the server until it is told to stop (SIGTERM or Ctrl-C).
     Serve,
-    /// Checks the configuration and prints it as it takes effect, secrets hidden.
+    /// Checks the configuration and its files, and prints it as it takes effect, secrets hidden.
+    #[command(after_help = CHECK_CONFIG_HELP)]
     CheckConfig,
     /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
     #[command(after_help = RECOVER_HELP)]
@@ -112,6 +127,9 @@ pub struct Options {
     /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:DATA_DIR/chancery.sqlite]
     #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
+    /// A file that holds the same: a connection string may have a password
+    #[arg(long, global = true, env = "CHANCERY_DATABASE_FILE", value_name = "FILE")]
+    pub database_file: Option<PathBuf>,
     /// Connections to PostgreSQL for requests; the server's own work has three more [default: 16]
     #[arg(long, global = true, env = "CHANCERY_DATABASE_CONNECTIONS", value_name = "NUMBER", value_parser = number::<usize>)]
     pub database_connections: Option<usize>,
@@ -134,6 +152,9 @@ pub struct Options {
         hide_env_values = true
     )]
     pub root_client_secret: Option<String>,
+    /// A file that holds the same
+    #[arg(long, global = true, env = "CHANCERY_ROOT_CLIENT_SECRET_FILE", value_name = "FILE")]
+    pub root_client_secret_file: Option<PathBuf>,
     /// An address of its own for /metrics, open to whoever reaches it [default: none; /metrics
     /// needs a token]
     #[arg(long, global = true, env = "CHANCERY_METRICS_LISTEN", value_name = "ADDRESS")]

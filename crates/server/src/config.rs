@@ -1,6 +1,10 @@
 //! Configuration: flags, then environment, then the TOML file, then defaults.
 
 mod display;
+mod files;
+mod listeners;
+pub mod private;
+pub mod secrets;
 
 use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
@@ -168,10 +172,14 @@ impl Config {
     pub fn read(arguments: &Arguments) -> Result<Self, ConfigError> {
         let (file, options) = arguments.meant(|name| env::var(name).ok())?;
         let file = match &file {
-            Some(path) => read_file(path)?,
+            Some(path) => {
+                let options = read_file(path)?;
+                secrets::check_toml(path, &options)?;
+                options
+            }
             None => Options::default(),
         };
-        Self::from_options(options.or(file)?)
+        Self::from_options(secrets::find(options.or(file)?, secrets::credentials().as_deref())?)
     }
 
     fn from_options(options: Options) -> Result<Self, ConfigError> {
@@ -196,6 +204,7 @@ impl Config {
         let sign_in = switch("sign_in", options.sign_in.as_deref())?;
         let console = switch("console", options.console.as_deref())?;
         let console_listen = console_listen(options.console_listen.as_deref(), public_url.as_deref())?;
+        listeners::check_distinct(listen, metrics_listen, console_listen)?;
         let console_lifetimes = console_lifetimes(options.console_idle, options.console_session)?;
         let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
         let version_1 = switch("version_1", options.version_1.as_deref())?;

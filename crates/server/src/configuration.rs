@@ -24,7 +24,8 @@ use crate::login::wait_for;
 const EXPORT_HELP: &str = "\
 Writes a file for each kind: an array of documents {\"kind\", \"members\"}. Rows name each other, secrets
 and what the server makes are left out. Users, groups and what is about them are no configuration.
-The token is that of $CHANCERY_TOKEN, else of chancery login.
+The token is that of $CHANCERY_TOKEN, of the file that $CHANCERY_TOKEN_FILE names or of
+$CREDENTIALS_DIRECTORY/token, else of chancery login.
 
 Exit status: 0 done; 1 it could not be.
 
@@ -35,8 +36,9 @@ const PLAN_HELP: &str = "\
 Says what apply would do, and tries it by dry runs, as far as no row that is made first is needed.
 Members that a document does not have are left as they are. A row is named by the end of its name:
 \"Web\", or \"Default/Default/Web\" where there are several. A secret is {\"secret\": \"NAME\"}: its value is
-read from $CREDENTIALS_DIRECTORY/NAME or the environment variable NAME. The token is that of
-$CHANCERY_TOKEN, else of chancery login.
+read from $CREDENTIALS_DIRECTORY/NAME, a file that others cannot read, or the environment variable NAME.
+The token is that of $CHANCERY_TOKEN, of the file that $CHANCERY_TOKEN_FILE names or of
+$CREDENTIALS_DIRECTORY/token, else of chancery login.
 
 Exit status: 0 nothing to do; 2 there is; 1 it could not be said.
 

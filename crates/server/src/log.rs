@@ -112,12 +112,15 @@ impl Log {
 
 pub fn read_filter(filter: &str) -> Result<EnvFilter, String> {
     // the library takes any word for a part of the program, which would be all that is logged
-    let is_word = !filter.contains(['=', ',', '[', ':']);
-    if is_word && !LEVELS.iter().any(|level| level.eq_ignore_ascii_case(filter.trim())) {
-        return Err(format!(
-            "log is one of {}, or a filter such as warn,chancery_web=debug, not {filter:?}",
-            LEVELS.join(", ")
-        ));
+    let is_level = |part: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
+    let words = filter.split(',').map(str::trim).filter(|part| !part.contains(['=', '[', ']', ':']));
+    for word in words {
+        if !is_level(word) {
+            return Err(format!(
+                "log is one of {}, or a filter such as warn,chancery_web=debug, not {filter:?}: {word:?} is no level",
+                LEVELS.join(", ")
+            ));
+        }
     }
     // the library logs a client's mistake as an error of this program
     let filter = format!("{filter},webauthn_rs_core=off,webauthn_attestation_ca=off");

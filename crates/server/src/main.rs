@@ -37,10 +37,11 @@ fn main() -> ExitCode {
     }
     let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
         if arguments.command == Some(Command::CheckConfig) {
-            let _ = write!(stdout(), "{}", config.display());
             for told in unknown_variables() {
                 let _ = writeln!(stderr(), "chancery: {told}");
             }
+            config.check_files().map_err(|error| error.to_string())?;
+            let _ = write!(stdout(), "{}", config.display());
             return Ok(());
         }
         if arguments.command == Some(Command::ConsoleLink) {

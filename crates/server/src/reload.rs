@@ -24,10 +24,13 @@ impl Reload {
                 return;
             }
         };
-        let tls = self.tls.as_ref().map_or(Ok(()), |tls| tls.read_again());
+        let tls = self.tls.as_ref().map_or(Ok(()), |tls| {
+            config.check_tls_key()?;
+            tls.read_again().map_err(|error| error.to_string())
+        });
         let outcomes = [
             ("log", log.filter_by(&config.log)),
-            ("tls", tls.map_err(|error| error.to_string())),
+            ("tls", tls),
             ("root_client_secret", self.configure_secret(&config).await),
         ];
         for (what, outcome) in outcomes {

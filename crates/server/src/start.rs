@@ -19,12 +19,13 @@ use chancery_resource::{
     Service, Tails,
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
-use chancery_trust::Anchors;
 use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve};
 use serde_json::json;
 
 use crate::{
-    Config, Reload, RootAccess, console,
+    Config, ConfigError, Reload, RootAccess,
+    config::private::check_private,
+    console,
     database_lock::DatabaseLock,
     elsewhere, first_start,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
@@ -78,6 +79,10 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl StartError {
+    fn from_config(error: ConfigError) -> Self {
+        Self(error.0)
+    }
+
     pub(crate) fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self(format!("{what}: {why}"))
     }
@@ -104,6 +109,7 @@ impl Server {
     /// # Errors
     /// What failed, for people.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
+        config.check_files().map_err(StartError::from_config)?;
         let lock = prepare_files(config)?;
         let master = master_key(config).await?;
         let tls = config.tls.as_ref().map(Tls::read).transpose();
@@ -367,14 +373,8 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
         });
         fetch
     });
-    let root = config.mds_root.as_ref().map(|(path, name)| {
-        let failed =
-            |error: &dyn fmt::Display| StartError::new(format!("mds_root {}", path.display()), error);
-        let root = fs::read(path).map_err(|error| failed(&error))?;
-        Anchors::of(&root, name).map_err(|refusal| failed(&refusal))?;
-        Ok(Arc::new((root, name.clone())))
-    });
-    Ok(MetadataSource { fetch, root: root.transpose()? })
+    let root = config.metadata_root().map_err(StartError)?;
+    Ok(MetadataSource { fetch, root: root.map(Arc::new) })
 }
 
 /// The context in which the server itself acts now.
@@ -431,9 +431,10 @@ async fn master_key(config: &Config) -> Result<MasterKey, StartError> {
     read_master_key(path)
 }
 
-/// Reads the master key.
+/// Reads the master key, which nobody else may.
 pub fn read_master_key(path: &Path) -> Result<MasterKey, StartError> {
     let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
+    check_private(path).map_err(|error| StartError(format!("master key: {error}")))?;
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
     File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
     MasterKey::new(&bytes)

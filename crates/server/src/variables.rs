@@ -7,15 +7,18 @@ use clap::{Command, CommandFactory as _};
 use crate::{Arguments, arguments::PREFIX};
 
 /// Variables that are no option's: the token of commands, and what builds for tests record.
-const OTHERS: [&str; 3] = ["CHANCERY_TOKEN", "CHANCERY_STATEMENTS", "CHANCERY_HOLDS"];
+const OTHERS: [&str; 4] = ["CHANCERY_TOKEN", "CHANCERY_TOKEN_FILE", "CHANCERY_STATEMENTS", "CHANCERY_HOLDS"];
+/// What ends the name of a variable that names a file with the value of another.
+const FILE: &str = "_FILE";
 /// How many letters may differ between a name and the one that was meant.
 const TYPOS: usize = 3;
 
 /// What to say of each variable of the environment that has the server's prefix and is none of its own.
 pub fn unknown_variables() -> Vec<String> {
     unknown(
-        env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+        env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        }),
     )
 }
 
@@ -52,6 +55,14 @@ fn is_of_a_cluster(name: &str, value: &str) -> bool {
 }
 
 fn told(name: &str, known: &BTreeSet<String>) -> String {
+    if let Some(other) = name.strip_suffix(FILE).filter(|other| known.contains(*other)) {
+        let mut taking =
+            known.iter().filter_map(|known| known.strip_suffix(FILE)).filter(|it| known.contains(*it));
+        let taking = taking.by_ref().collect::<Vec<_>>().join(", ");
+        return format!(
+            "{name} is no setting and has no effect: {other} holds its value itself, and only {taking} are read from files"
+        );
+    }
     let nearest = known.iter().min_by_key(|other| strsim::damerau_levenshtein(name, other));
     match nearest.filter(|other| strsim::damerau_levenshtein(name, other) <= TYPOS) {
         Some(other) => format!("{name} is no setting and has no effect: {other} is one"),
@@ -75,6 +86,12 @@ mod tests {
             ("CHANCERY_PUBLICURL", "CHANCERY_PUBLIC_URL"),
             ("CHANCERY_CONFG", "CHANCERY_CONFIG"),
             ("CHANCERY_PASSWORD_PEPPER_FILE", "chancery --help"),
+            ("CHANCERY_ROOT_CLIENT_SECRETFILE", "CHANCERY_ROOT_CLIENT_SECRET_FILE"),
+            ("CHANCERY_LISTEN_FILE", "CHANCERY_LISTEN holds its value itself"),
+            (
+                "CHANCERY_TLS_KEY_FILE",
+                "only CHANCERY_DATABASE, CHANCERY_ROOT_CLIENT_SECRET, CHANCERY_TOKEN are",
+            ),
         ] {
             let told = told(&[(name, "x"), ("CHANCERY_LISTEN", "x"), ("PATH", "x")]);
             assert!(
@@ -86,9 +103,15 @@ mod tests {
 
     #[test]
     fn known_variables_and_those_of_a_cluster_are_not_told() {
-        for name in
-            ["CHANCERY_TOKEN", "CHANCERY_HOLDS", "CHANCERY_DATABASE", "CHANCERY_TLS_CLIENT_CA", "CHANCERYX"]
-        {
+        for name in [
+            "CHANCERY_TOKEN",
+            "CHANCERY_TOKEN_FILE",
+            "CHANCERY_HOLDS",
+            "CHANCERY_DATABASE",
+            "CHANCERY_DATABASE_FILE",
+            "CHANCERY_TLS_CLIENT_CA",
+            "CHANCERYX",
+        ] {
             assert_eq!(told(&[(name, "x")]), [""; 0], "{name}");
         }
         let made = [

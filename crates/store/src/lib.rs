@@ -70,6 +70,20 @@ impl std::fmt::Debug for Target {
     }
 }
 
+impl Target {
+    /// Checks the files that it names, as they are read for each connection: certificates and keys of TLS to PostgreSQL.
+    /// Returns those of private keys. `insecure`: see [`Settings::insecure`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the connection string is wrong, or a file is absent or cannot be used.
+    pub fn check_files(&self, insecure: bool) -> Result<Vec<PathBuf>, Error> {
+        match self {
+            Self::Sqlite(_) => Ok(Vec::new()),
+            Self::Postgres(url) => postgres::check_files(url, insecure),
+        }
+    }
+}
+
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {

@@ -14,6 +14,7 @@ mod session;
 mod tls;
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -182,6 +183,16 @@ impl Postgres {
             let _ = monitor.join();
         }
     }
+}
+
+/// Checks the files of TLS that a connection string names; returns those of private keys.
+pub fn check_files(url: &str, insecure: bool) -> Result<Vec<PathBuf>, Error> {
+    let mut keys = Vec::new();
+    for tls in address::read(url, insecure)?.into_iter().filter_map(|host| host.tls) {
+        tls.connector().map_err(Error::Unavailable)?;
+        keys.extend(tls.own.map(|(_, key)| key));
+    }
+    Ok(keys)
 }
 
 /// Waits until the database is reachable and takes writes. A standby may be about to be promoted.

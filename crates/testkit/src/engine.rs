@@ -1,6 +1,8 @@
 //! A database of one test's own.
 
 use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -156,6 +158,18 @@ impl Database {
     /// The database's URL, as in `CHANCERY_DATABASE`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Writes a file beside the server's own that its user alone can read, such as a key.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[expect(clippy::expect_used, reason = "a test cannot go on")]
+    pub fn write_private(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, content).expect("a file to be written");
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a file to be private");
+        file
     }
 
     /// The folder for the server's files.

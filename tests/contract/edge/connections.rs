@@ -42,7 +42,7 @@ async fn a_tls_handshake_has_its_time() {
     let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(&certificate, certified.cert.pem()).unwrap();
-    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    database.write_private("key.pem", certified.signing_key.serialize_pem());
     let tls = [
         ("CHANCERY_TLS_CERTIFICATE", certificate.to_str().unwrap()),
         ("CHANCERY_TLS_KEY", key.to_str().unwrap()),

@@ -23,7 +23,8 @@ async fn secrets_and_the_filter_are_read_again() {
     let database = Database::create(Engine::Sqlite);
     let file = database.folder().join("chancery.toml");
     let write = |log: &str, secret: &str| {
-        fs::write(&file, format!("log = \"{log}\"\nroot_client_secret = \"{secret}\"\n")).unwrap();
+        let options = format!("log = \"{log}\"\nroot_client_secret = \"{secret}\"\n");
+        database.write_private("chancery.toml", options);
     };
     write("info", SECRET);
     let server = Process::start_configured(&database, &[("CHANCERY_CONFIG", file.to_str().unwrap())]);
@@ -59,7 +60,7 @@ async fn certificates_are_read_again() {
     let certify = || {
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(&certificate, certified.cert.pem()).unwrap();
-        fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+        database.write_private("key.pem", certified.signing_key.serialize_pem());
     };
     certify();
     let tls = [

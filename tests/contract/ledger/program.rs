@@ -73,7 +73,7 @@ on_both_engines! {
         let none = audit(&[&["export", "--store", "none"], &reach[..]].concat(), "");
         assert!(!none.status.success() && lines(&none.stderr)[0].contains("no user store \"none\""), "{none:?}");
         // with another master key nothing would open, and all seem erased
-        fs::write(folder.join("other.key"), [7; 32]).unwrap();
+        world.database.write_private("other.key", [7; 32]);
         let other = audit(&[&["export", "--store", "default", "--master-key-file", &path("other.key")], &reach[..]].concat(), "");
         assert!(!other.status.success() && lines(&other.stderr)[0].contains("master key"), "{other:?}");
     }

@@ -1,6 +1,6 @@
 //! Clients that prove themselves by their certificate (RFC 8705).
 
-use std::{path::Path, process::Command};
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Database, Engine, Process};
@@ -20,7 +20,9 @@ struct Shown {
 impl Shown {
     fn keep(folder: &Path, name: &'static str, certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
         std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
-        std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        let private = folder.join(format!("{name}.key"));
+        std::fs::write(&private, key.serialize_pem()).unwrap();
+        std::fs::set_permissions(&private, std::fs::Permissions::from_mode(0o600)).unwrap();
         Self { folder: folder.to_owned(), name, der: certificate.der().to_vec() }
     }
 

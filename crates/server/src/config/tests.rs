@@ -78,6 +78,16 @@ fn mistakes_name_the_option() {
         ("log = 'inof'", "log is one of"),
         ("log = ''", "log is one of"),
         ("log = 'info,a=b=c'", "log"),
+        ("log = 'inof,chancery_web=debug'", "\"inof\" is no level"),
+        ("log = 'info,chancery_web'", "\"chancery_web\" is no level"),
+        ("log = 'info,chancery_web=loud'", "log"),
+        ("log = 'info,,warn'", "log is one of"),
+        ("metrics_listen = '127.0.0.1:8080'", "metrics_listen is 127.0.0.1:8080"),
+        ("listen = '0.0.0.0:1'\nmetrics_listen = '127.0.0.1:1'", "listen is 0.0.0.0:1 and metrics_listen"),
+        (
+            "console_listen = '127.0.0.1:1'\nmetrics_listen = '127.0.0.1:1'\npublic_url = 'https://id.example.com'",
+            "metrics_listen is 127.0.0.1:1 and console_listen",
+        ),
     ] {
         let error = read(toml).unwrap_err();
         assert!(error.contains(word), "{toml}: {error}");

@@ -11,7 +11,13 @@ use chancery_configuration::{Document, Kind, Memory, Problem, read_documents};
 use chancery_record::read_json_within;
 use serde_json::Value;
 
-use crate::login::plain;
+use crate::{
+    config::{
+        private::read_private,
+        secrets::{credential, credentials},
+    },
+    login::plain,
+};
 
 /// The file of what the set remembers of servers.
 const APPLIED: &str = ".applied.json";
@@ -87,18 +93,15 @@ impl Folder {
 
     /// Finds secrets, in the folder of `$CREDENTIALS_DIRECTORY` or in the environment.
     pub fn find_secrets(&mut self, names: &BTreeSet<String>) -> Result<(), String> {
-        let credentials = env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        let credentials = credentials();
         for name in names {
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
             if name.is_empty() || !name.chars().all(is_name) {
                 return Err(format!("{name:?} is no name of a secret: letters, digits, _ and - make one"));
             }
-            let file = credentials.as_ref().map(|folder| folder.join(name)).filter(|file| file.is_file());
-            let secret = match file {
+            let secret = match credential(credentials.as_deref(), name) {
                 Some(file) => {
-                    let text =
-                        fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-                    Some(text)
+                    Some(read_private(&file).map_err(|error| error.to_string())?.as_str().to_owned())
                 }
                 None => env::var(name).ok(),
             };

@@ -3,6 +3,7 @@
 use std::{
     env,
     io::{Write as _, stderr},
+    path::PathBuf,
 };
 
 use chancery_configuration::{Call, Change, Kind, Problem, State};
@@ -13,7 +14,10 @@ use http::Method;
 use serde_json::Value;
 
 use super::folder::Folder;
-use crate::login::{access_token, plain};
+use crate::{
+    config::secrets,
+    login::{access_token, plain},
+};
 
 /// The bounds of each answer.
 const LIMITS: Limits = Limits { bytes: 256 * 1024 * 1024, seconds: 300 };
@@ -24,6 +28,15 @@ pub struct ManagedServer {
     pub url: String,
     token: Secret,
     policy: Policy,
+}
+
+/// The token of `$CHANCERY_TOKEN`, of the file that `$CHANCERY_TOKEN_FILE` names, or of the credential `token`.
+fn given_token() -> Result<Option<String>, String> {
+    let given = env::var("CHANCERY_TOKEN").ok().map(|given| given.trim().to_owned());
+    let given = given.filter(|given| !given.is_empty());
+    let file = env::var_os("CHANCERY_TOKEN_FILE").filter(|file| !file.is_empty()).map(PathBuf::from);
+    let token = secrets::text("token", given, file, secrets::credentials().as_deref());
+    token.map_err(|error| error.0)
 }
 
 /// Why a server did not do what it was asked to.
@@ -38,11 +51,10 @@ impl ManagedServer {
     /// The server at a URL: anywhere by https, on this machine without, too.
     pub fn open(url: &str) -> Result<Self, String> {
         // neither a token nor a URL has white space: values that come from files end in a line end
-        let given = env::var("CHANCERY_TOKEN").unwrap_or_default();
         let url = url.trim();
-        let token = match given.trim() {
-            given if !given.is_empty() => Secret::new(given),
-            _ => access_token(url).map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
+        let token = match given_token()? {
+            Some(given) => Secret::new(given),
+            None => access_token(url).map_err(|why| format!("{why}, or set CHANCERY_TOKEN"))?,
         };
         let policy = Policy { networks: Networks::all(), plain_loopback: true, roots: Vec::new() };
         Ok(Self { url: url.trim_end_matches('/').to_owned(), token, policy })

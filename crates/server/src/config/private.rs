@@ -1,0 +1,108 @@
+//! Files that hold a secret: who may read them, and how they are read.
+
+use std::{
+    fmt::Display,
+    fs::{File, Metadata},
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
+
+use zeroize::Zeroizing;
+
+/// The largest file that is read as a secret: a line of text, not a database whose name was given instead.
+const MOST_BYTES: u64 = 64 << 10;
+/// The rights of everybody, and those of the group to write and to execute.
+const NEVER: u32 = 0o037;
+/// The right of the group to read.
+const GROUP_READS: u32 = 0o040;
+/// The user id of root.
+const ROOT: u32 = 0;
+
+/// Refuses a file with a secret that others can read or change. Everybody else has no rights to it. The group may read it only
+/// if it belongs to root or to another user than this process's: whoever hands out secrets, as root does, lets the server's
+/// group read them; a file of the server's own has no need of a group.
+///
+/// # Errors
+/// Who has a right that they must not have, and how to take it away.
+pub fn check_private(path: &Path) -> io::Result<()> {
+    judge(path, &path.metadata().map_err(|error| named(path, error.kind(), &error))?)
+}
+
+/// An error that names the file.
+fn named(path: &Path, kind: io::ErrorKind, why: &dyn Display) -> io::Error {
+    io::Error::new(kind, format!("{}: {why}", path.display()))
+}
+
+fn judge(path: &Path, facts: &Metadata) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let Some(why) = refusal(facts.mode(), facts.uid(), own) else { return Ok(()) };
+    let mode = if facts.uid() == own { "600" } else { "640" };
+    let why = format!("{why}. It holds a secret: chmod {mode} it");
+    Err(named(path, io::ErrorKind::PermissionDenied, &why))
+}
+
+/// Why a file of this mode and owner is not private to a process of the user `own`.
+fn refusal(mode: u32, owner: u32, own: u32) -> Option<&'static str> {
+    if mode & NEVER != 0 {
+        return Some("users other than its owner have rights to it");
+    }
+    let is_handed_out = owner == ROOT || owner != own;
+    (mode & GROUP_READS != 0 && !is_handed_out).then_some("its group can read it")
+}
+
+/// Reads a secret from a file that is private.
+///
+/// # Errors
+/// The file cannot be read, is not private, is too large for a secret or no text. The error names the file.
+pub fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
+    let failed = |error: io::Error| named(path, error.kind(), &error);
+    let file = File::open(path).map_err(failed)?;
+    let facts = file.metadata().map_err(failed)?;
+    judge(path, &facts)?;
+    if !facts.is_file() {
+        return Err(named(path, io::ErrorKind::InvalidInput, &"it is no file"));
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MOST_BYTES {
+        let why = format!("it has more than {} KiB, which is no secret", MOST_BYTES >> 10);
+        return Err(named(path, io::ErrorKind::InvalidInput, &why));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refusal;
+
+    /// The server's user is 1000, root is 0, and 7 hands secrets out.
+    #[test]
+    fn a_secret_is_readable_by_its_owner_and_the_group_of_a_file_that_was_handed_out() {
+        for (mode, owner) in [
+            (0o600, 1000),
+            (0o400, 1000),
+            (0o400, 0),
+            // as systemd and Kubernetes hand credentials out
+            (0o440, 0),
+            (0o640, 0),
+            (0o640, 7),
+        ] {
+            assert_eq!(refusal(0o100_000 | mode, owner, 1000), None, "{mode:o} of {owner}");
+        }
+        for (mode, owner) in [
+            (0o640, 1000),
+            (0o440, 1000),
+            (0o604, 1000),
+            (0o644, 0),
+            (0o444, 0),
+            (0o660, 0),
+            (0o602, 7),
+            (0o601, 1000),
+        ] {
+            assert!(refusal(0o100_000 | mode, owner, 1000).is_some(), "{mode:o} of {owner}");
+        }
+        assert_eq!(refusal(0o640, 0, 0), None, "root's own, as a container of root gets it");
+        assert!(refusal(0o644, 0, 0).is_some());
+    }
+}

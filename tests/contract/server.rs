@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use chancery::build::COMMIT;
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, Target, raw};
 use chancery_testkit::{Database, Engine, Process, SECRET, on_both_engines};
@@ -21,6 +22,9 @@ on_both_engines! {
         for line in ["chancery_operation_seconds_count{service=\"userstore\",version=\"v2\",operation=\"CreateUser\"} 1", "chancery_store_writes", "chancery_outbox_events"] {
             assert!(text.contains(line), "{line} in {text}");
         }
+        let schema = chancery_store::schema_version();
+        let build = format!("chancery_build_info{{version=\"{}\",commit=\"{COMMIT}\",schema=\"{schema}\"}} 1", env!("CARGO_PKG_VERSION"));
+        assert!(text.contains(&build), "{build} in {text}");
         let holds = text.contains("chancery_writer_hold_seconds_count{operation=\"CreateUser\"} 1");
         assert_eq!(holds, world.engine == Engine::Sqlite, "one writer is held, where there is one");
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
@@ -45,7 +49,11 @@ fn the_command_line_teaches() {
     for word in ["serve", "check-config", "version", "CHANCERY_LISTEN", "Examples:"] {
         assert!(help.contains(word), "{word}");
     }
-    assert!(String::from_utf8(run(&["version"]).stdout).unwrap().starts_with("chancery "));
+    let (version, schema) = (env!("CARGO_PKG_VERSION"), chancery_store::schema_version());
+    for word in ["version", "--version"] {
+        let told = String::from_utf8(run(&[word]).stdout).unwrap();
+        assert_eq!(told, format!("chancery {version} (commit {COMMIT}, schema {schema})\n"));
+    }
     let shown = run(&[
         "check-config",
         "--root-client-secret",

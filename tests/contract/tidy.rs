@@ -192,6 +192,16 @@ fn every_file_begins_with_its_idea() {
     }
 }
 
+/// Operators read what a release wants of them before they upgrade.
+#[test]
+fn the_changelog_begins_with_this_version_and_what_its_upgrade_needs() {
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let headings: Vec<&str> = changelog.lines().filter(|line| line.starts_with("##")).take(2).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(headings[0].starts_with(&format!("## {version} ")), "{headings:?}, and this is {version}");
+    assert_eq!(headings[1], "### Upgrade");
+}
+
 fn shapes() -> Vec<&'static Shape> {
     let mut shapes: Vec<&'static Shape> = Vec::new();
     for op in services().iter().flat_map(|service| service.all()) {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AuditCommand, ConfigError, ConfigurationCommand,
+    build::described,
     login::{LOGIN_HELP, Login, TOKEN_HELP},
 };
 
@@ -69,7 +70,7 @@ Example:
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version)]
+#[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version = described())]
 pub struct Arguments {
     /// What to do; without it, serve.
     #[command(subcommand)]
@@ -109,7 +110,7 @@ pub enum Command {
     Token,
     /// Ends the login: its tokens are revoked and removed.
     Logout,
-    /// Prints the version.
+    /// Prints the version, the commit that it was built from and the schema that it creates.
     Version,
 }
 

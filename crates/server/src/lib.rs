@@ -2,6 +2,7 @@
 
 mod arguments;
 mod audit;
+pub mod build;
 mod config;
 mod configuration;
 mod console;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, console_link, exit_on_panic, log_out,
-    print_token, recover_root, unknown_variables,
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, build, console_link, exit_on_panic,
+    log_out, print_token, recover_root, unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match &arguments.command {
         Some(Command::Version) => {
-            say!("chancery {}", env!("CARGO_PKG_VERSION"));
+            say!("chancery {}", build::described());
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
@@ -80,6 +80,8 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
+    let (version, commit) = (build::VERSION, build::COMMIT);
+    tracing::info!(version, commit, schema = chancery_store::schema_version(), "starting");
     for told in unknown_variables() {
         tracing::warn!("{told}");
     }

@@ -23,7 +23,7 @@ use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tl
 use serde_json::json;
 
 use crate::{
-    Config, ConfigError, Reload, RootAccess,
+    Config, ConfigError, Reload, RootAccess, build,
     config::private::check_private,
     console,
     database_lock::DatabaseLock,
@@ -343,6 +343,7 @@ async fn assemble(
     };
     let app = App::new(store, token_service, context, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    app.tell_build(build::VERSION, build::COMMIT);
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;
     app.trusted_proxies = config.trusted_proxies.clone();

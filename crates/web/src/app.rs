@@ -312,6 +312,11 @@ impl App {
         self.metrics.figures.note(figure, value);
     }
 
+    /// Adds the metric that tells which program this is.
+    pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
+        self.metrics.tell_build(version, commit);
+    }
+
     /// Answers a request at the address that serves only metrics.
     pub async fn handle_metrics(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let (parts, _) = request.into_parts();

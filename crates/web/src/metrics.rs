@@ -12,10 +12,10 @@ use std::{
 use chancery_record::Timestamp;
 use chancery_resource::Service;
 use chancery_signin::Counts;
-use chancery_store::{Figure, Store};
+use chancery_store::{Figure, Store, schema_version};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Registry, Unit},
 };
 use uuid::Uuid;
@@ -294,6 +294,17 @@ impl Metrics {
         let about = "When a job of the background last succeeded, on this process";
         registry.register_with_unit("job_last_success_time", about, Unit::Seconds, self.jobs.clone());
         self
+    }
+
+    /// Adds what the program is, as labels of a metric that is always 1.
+    pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
+        let schema = schema_version().to_string();
+        let labels = vec![("version", version.to_owned()), ("commit", commit.to_owned()), ("schema", schema)];
+        self.registry.register(
+            "build",
+            "What this program is: the schema is the one that it creates",
+            Info::new(labels),
+        );
     }
 
     /// Records an answer.

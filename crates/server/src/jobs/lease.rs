@@ -16,6 +16,8 @@ use tokio::{
 };
 use uuid::Uuid;
 
+use crate::build::VERSION;
+
 /// How long other processes respect a lease, in milliseconds.
 const LEASE: i64 = 5_000;
 /// How long its holder relies on a lease, counted from before it was requested.
@@ -159,7 +161,7 @@ impl Leases {
     pub async fn give_sign(&self) -> Result<BTreeSet<String>, Error> {
         let (now, holder, public_url) = (self.database_time(), self.holder, self.public_url.clone());
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
-            let (version, schema) = (env!("CARGO_PKG_VERSION"), Value::Int(schema_version()));
+            let (version, schema) = (VERSION, Value::Int(schema_version()));
             let url = public_url.as_str().into();
             tx.queue(
                 &StateTable::Process.insert(

@@ -1,0 +1,52 @@
+//! Finds the commit that the program is built from: `chancery --version` and the metric `chancery_build_info` tell it.
+//!
+//! `CHANCERY_COMMIT` names it, such as where a source archive has no repository. Else a build for release asks git. A build for
+//! development tells none: each commit would compile the server, and all tests, once more.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What is told where no commit is known.
+const UNKNOWN: &str = "unknown";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=CHANCERY_COMMIT");
+    let given = env::var("CHANCERY_COMMIT").ok().and_then(|given| first_word(&given));
+    let commit = given.or_else(|| {
+        if env::var("PROFILE").is_ok_and(|profile| profile == "release") { of_git() } else { None }
+    });
+    println!("cargo::rustc-env=CHANCERY_BUILT_FROM={}", commit.as_deref().unwrap_or(UNKNOWN));
+}
+
+fn first_word(text: &str) -> Option<String> {
+    text.split_whitespace().next().map(str::to_owned)
+}
+
+/// The commit of the repository that this workspace is: `-dirty` where files differ from it.
+fn of_git() -> Option<String> {
+    let workspace = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
+    let git = |words: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(&workspace).args(words).output().ok()?;
+        output.status.success().then(|| String::from_utf8(output.stdout).ok()).flatten()
+    };
+    // an archive may be unpacked within another repository
+    if Path::new(git(&["rev-parse", "--show-toplevel"])?.trim()).canonicalize().ok()? != workspace {
+        return None;
+    }
+    let reference = git(&["symbolic-ref", "-q", "HEAD"]).unwrap_or_default();
+    for name in ["HEAD", "logs/HEAD", "packed-refs", reference.trim()] {
+        let file = git(&["rev-parse", "--git-path", name]).map(|file| workspace.join(file.trim()));
+        // what is not there would be looked at as changed each time
+        if let Some(file) = file.filter(|file| file.is_file()) {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+    }
+    for name in ["Cargo.toml", "Cargo.lock", "crates", "migrations"] {
+        println!("cargo::rerun-if-changed={}", workspace.join(name).display());
+    }
+    first_word(&git(&["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"])?)
+}

@@ -408,6 +408,8 @@ async fn no_canary_is_told(engine: Engine) {
             assert_eq!(signs_in(&text).next(), None, "{text}");
         }
     }
+    let refused = crate::check_upgrade::refused(&database);
+    assert!(refused.is_empty(), "what is taken today is taken after an upgrade: {refused:#?}");
     let sign_ins = admin.get("/api/management/v2/SignInEvent?count=1000").await.is(200).json();
     assert!(
         sign_ins.to_string().contains("consent.given") && signs_in(&sign_ins.to_string()).next().is_none()

@@ -16,6 +16,7 @@ mod bad_input;
 mod batch;
 mod broken;
 mod canary;
+mod check_upgrade;
 mod compression;
 mod conditions;
 mod configuration;

@@ -126,7 +126,7 @@ async fn the_greeting_works_when_pasted() {
     assert!(again.stop());
 }
 
-async fn execute(database: &Database, statements: &'static [&'static str]) {
+pub async fn execute(database: &Database, statements: &'static [&'static str]) {
     let target = match database.url().strip_prefix("sqlite:") {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),

@@ -27,6 +27,7 @@ pub mod role_assignment;
 pub mod sign_in;
 pub mod subscription;
 pub mod tenant;
+pub mod upgrade;
 pub mod user_questionnaire_item;
 
 use chancery_resource::Figure;

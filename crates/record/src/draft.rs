@@ -218,6 +218,15 @@ pub fn kept_of(field: &Field, said: &serde_json::Value) -> Option<serde_json::Va
     }
 }
 
+/// What a write would refuse of a stored value that sent it back; `None` where it would be taken.
+pub fn refusal_of(field: &Field, stored: &Value) -> Option<String> {
+    // lists of ids are the server's own
+    if matches!(field.kind, Kind::Ids) {
+        return None;
+    }
+    read_member(field, Form::Put, &Json::from_serde(json_of(&field.kind, stored.cell()))).err()
+}
+
 /// Whether an empty text stands for the lack of a value.
 fn is_no_text(kind: Kind, value: &Json) -> bool {
     match (kind, value) {

@@ -24,7 +24,7 @@ mod write;
 pub use access::{
     Access, Column, DERIVED, DefaultValue, FIXED, HIDDEN, KEY, OPEN, OWNER, SCOPE, SHOWN, Sealing,
 };
-pub use draft::{Draft, Form, Others, Provided, kept_of, read_draft};
+pub use draft::{Draft, Form, Others, Provided, kept_of, read_draft, refusal_of};
 pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
 pub use field::{Field, Kind};
 pub use field_of::FieldOf;

@@ -73,6 +73,7 @@ pub use read::load::{
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
+pub use read::refusals::{FindRefusals, StoredRefusal};
 pub use read::rows::write_items;
 pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::sql::{LIST, Sql};

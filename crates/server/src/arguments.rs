@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AuditCommand, ConfigError, ConfigurationCommand,
     build::described,
+    check_upgrade::CHECK_UPGRADE_HELP,
     login::{LOGIN_HELP, Login, TOKEN_HELP},
 };
 
@@ -90,6 +91,9 @@ pub enum Command {
     /// Checks the configuration and its files, and prints it as it takes effect, secrets hidden.
     #[command(after_help = CHECK_CONFIG_HELP)]
     CheckConfig,
+    /// Lists the rows of a database that this release would refuse, before an upgrade.
+    #[command(after_help = CHECK_UPGRADE_HELP)]
+    CheckUpgrade,
     /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
     #[command(after_help = RECOVER_HELP)]
     Recover,

@@ -3,6 +3,7 @@
 mod arguments;
 mod audit;
 pub mod build;
+mod check_upgrade;
 mod config;
 mod configuration;
 mod console;
@@ -22,6 +23,7 @@ mod webhook;
 
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, ExportSummary, export};
+pub use check_upgrade::check_upgrade;
 pub use config::{Config, ConfigError};
 pub use configuration::ConfigurationCommand;
 pub use end::{BROKEN, exit_on_panic};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, build, console_link, exit_on_panic,
-    log_out, print_token, recover_root, unknown_variables,
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, build, check_upgrade, console_link,
+    exit_on_panic, log_out, print_token, recover_root, unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
+        Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
         Some(Command::Configuration(command)) => return command.run(),
         Some(Command::Login(login)) => return told(login.run()),
         Some(Command::Token) => return told(print_token()),

@@ -201,8 +201,32 @@ impl Store {
     /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is not this program's.
     pub fn open_to_read(target: &Target, settings: Settings) -> Result<Self, Error> {
         Ok(Self::of(match target {
-            Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open_to_read(path, settings)?),
-            Target::Postgres(url) => Engine::Postgres(postgres::Postgres::open_to_read(url, settings)?),
+            Target::Sqlite(path) => {
+                Engine::Sqlite(sqlite::Sqlite::open_as_it_is(path, settings, migrate::check)?)
+            }
+            Target::Postgres(url) => {
+                Engine::Postgres(postgres::Postgres::open_as_it_is(url, settings, migrate::check)?)
+            }
+        }))
+    }
+
+    /// Opens the database of this release or an older one as it is, for reading beside a server that may be running. Its tables
+    /// may lack columns, or be missing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it cannot be reached or opened, no server has started on it, or its schema serves newer
+    /// programs alone.
+    pub fn open_older_to_read(target: &Target, settings: Settings) -> Result<Self, Error> {
+        if !Self::has_sealed_keys(target, settings)? {
+            return Err(Error::Unavailable("no server has started on it".into()));
+        }
+        Ok(Self::of(match target {
+            Target::Sqlite(path) => {
+                Engine::Sqlite(sqlite::Sqlite::open_as_it_is(path, settings, migrate::check_known)?)
+            }
+            Target::Postgres(url) => {
+                Engine::Postgres(postgres::Postgres::open_as_it_is(url, settings, migrate::check_known)?)
+            }
         }))
     }
 

@@ -189,7 +189,7 @@ pub fn refusal_below(floor: i64) -> Option<String> {
 
 /// Refuses a schema whose floor is above this program, or a migration of which has another checksum: that may have
 /// created anything. A newer schema is served as long as its floor allows it.
-fn check_known(applied: &AppliedSchema) -> Result<(), Error> {
+pub fn check_known(applied: &AppliedSchema) -> Result<(), Error> {
     if let Some(why) = refusal_below(applied.floor) {
         return Err(Error::Unavailable(why));
     }

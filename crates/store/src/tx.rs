@@ -108,6 +108,51 @@ impl<'c> Tx<'c> {
         Ok(found)
     }
 
+    /// The columns of a table, in order; none where there is no such table.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn columns(&mut self, table: &str) -> Result<Vec<String>, Error> {
+        let text = if self.answers_at_once() {
+            "SELECT name FROM pragma_table_info(?1) ORDER BY cid"
+        } else {
+            "SELECT a.attname::TEXT FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+             AND c.relname::TEXT = ?1 AND c.relnamespace = current_schema()::regnamespace \
+             WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+        };
+        let mut columns = Vec::new();
+        self.query_catalogue(text, &[table.into()], &mut |row| {
+            columns.push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        Ok(columns)
+    }
+
+    /// Reads the catalogue of one engine, by a text that the other does not know.
+    pub(crate) fn query_catalogue(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.check_open()?;
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.query(sql, parameters, each),
+            Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
+        };
+        self.note(outcome)
+    }
+
+    /// Writes the catalogue of one engine; the number of rows changed.
+    pub(crate) fn execute_catalogue(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
+        self.check_open()?;
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.execute(sql, parameters),
+            Engine::Postgres(session) => session.execute(sql, parameters),
+        };
+        self.note(outcome)
+    }
+
     /// Writes a table of state now; the number of rows changed.
     pub fn execute(&mut self, write: &Write, parameters: &[Value]) -> Result<u64, Error> {
         self.execute_text(write.text(), parameters)

@@ -5,7 +5,7 @@ mod room;
 pub mod preview;
 
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
-use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
+use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, FieldFault, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
@@ -72,6 +72,14 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         violations.extend(judge(call, Purpose::Page, views, judge_view)?);
     }
     Ok(violations)
+}
+
+/// What this release refuses of a stored view. It is served as far as its template is allowed, or the shipped view in its place.
+pub fn refusals(values: &[Value]) -> Vec<FieldFault> {
+    let location = CustomView::LOCATION.text(values).unwrap_or_default();
+    let name = location.rsplit('/').next().unwrap_or_default().to_owned();
+    let content = CustomView::CONTENT.text(values).unwrap_or_default().to_owned();
+    judge_view(&(name, content)).err().unwrap_or_default()
 }
 
 /// Judges a view by its name and its template: by the template, and by the pages that come of it.

@@ -23,6 +23,7 @@ use crate::{
 };
 
 pub use look_up::OPERATIONS as LOOK_UPS;
+pub use rules::refusals;
 pub use seed::{add_new_entries, make_all, most_made};
 
 id_types! {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value, nearest};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx, Violation,
-    open_secret,
+    Call, FieldFault, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx,
+    Violation, open_secret,
 };
 use uuid::Uuid;
 
@@ -146,6 +146,27 @@ pub fn find_targets(
     }
     together::mark(tx, rows)?;
     Ok(violations)
+}
+
+/// What this release refuses of a stored option that the release before took: its default is in effect instead.
+///
+/// # Errors
+/// Errors of the store.
+pub fn refusals(tx: &mut Tx<'_>, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+    // what is marked already is no news of an upgrade; a name that is unknown may be a newer release's
+    let (false, Some(entry)) = (OptionRow::HAS_CONFIGURATION_ERROR.get(values)?, entry_of(values)) else {
+        return Ok(Vec::new());
+    };
+    let value = OptionRow::VALUE.text(values).unwrap_or_default();
+    let why = if entry.is_wrong(value) {
+        "is not in the form that the option has".to_owned()
+    } else {
+        match together::contradicted(tx, values, entry)? {
+            Some(other) => format!("contradicts the option {other}"),
+            None => return Ok(Vec::new()),
+        }
+    };
+    Ok(vec![(OptionRow::VALUE.field(), why)])
 }
 
 /// Whether a stored row has this name already, and no catalogue knows it: another release can have made it.

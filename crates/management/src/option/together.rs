@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use chancery_record::{FieldOf, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, load_by, select_where, update_unversioned,
+    AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, load_by, select_where, settings::Entry,
+    update_unversioned,
 };
 use uuid::Uuid;
 
@@ -45,6 +46,18 @@ pub fn mark(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<(), Problem
         }
     }
     Ok(())
+}
+
+/// The name of the stored option of the same owner that an option contradicts, if it does.
+pub fn contradicted(
+    tx: &mut Tx<'_>,
+    values: &[Value],
+    entry: &Entry,
+) -> Result<Option<&'static str>, Problem> {
+    let (Some(beside), Some(of)) = (entry.beside(), target(values)) else { return Ok(None) };
+    let other = stored(tx, of, beside.other())?;
+    let own = OptionRow::VALUE.text(values).unwrap_or_default();
+    Ok(beside.contradicts(entry, own, &other).then(|| beside.other()))
 }
 
 /// Judges the options again that depend on one that was written or deleted.

@@ -12,6 +12,7 @@ pub mod load;
 pub mod nested;
 pub mod page;
 pub mod precondition;
+pub mod refusals;
 pub mod rows;
 pub mod slice;
 pub mod sql;

@@ -1,0 +1,85 @@
+//! Stored rows that this release takes no longer, beyond what the rules of their records say.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
+
+use chancery_oauth::normal_resource;
+use chancery_record::Value;
+use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredRefusal, Tx};
+
+use crate::{
+    client_app::scope_and_resource::{CLIENT_APP_RESOURCE, ClientAppResource},
+    custom_view::{self, CUSTOM_VIEW},
+    option::{self, OPTION},
+};
+
+/// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, and views with
+/// more than is allowed.
+///
+/// # Errors
+/// Errors of the store.
+pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+    if std::ptr::eq(shape, &raw const OPTION) {
+        return option::refusals(tx, values);
+    }
+    if std::ptr::eq(shape, &raw const CUSTOM_VIEW) {
+        return Ok(custom_view::refusals(values));
+    }
+    Ok(Vec::new())
+}
+
+/// About how many resources are compared at a time: memory holds their keys.
+const MOST_COMPARED: i64 = 50_000;
+
+/// Tells of resources of client apps that are the same address in two spellings (RFC 3986, sections 6.2.2 and 6.2.3): each goes on
+/// being found by its own, and no further row may spell it otherwise.
+///
+/// # Errors
+/// Errors of the store.
+pub fn double_spellings(tx: &mut Tx<'_>, tell: &mut dyn FnMut(StoredRefusal)) -> Result<(), Problem> {
+    let count = tx.one("SELECT count(*) FROM client_app_resource", &[], |row| row.int(0))?.unwrap_or(0);
+    let shares = u64::try_from(count / MOST_COMPARED).unwrap_or(0) + 1;
+    (0..shares).try_for_each(|share| compare_spellings(tx, (share, shares), tell))
+}
+
+/// Compares the resources whose normal forms fall into one of so many shares.
+fn compare_spellings(
+    tx: &mut Tx<'_>,
+    (share, shares): (u64, u64),
+    tell: &mut dyn FnMut(StoredRefusal),
+) -> Result<(), Problem> {
+    // by the normal form, the spelling that came first
+    let mut first: HashMap<String, String> = HashMap::new();
+    let mut after = Some(0);
+    let text =
+        format!("SELECT rid, id, key FROM client_app_resource WHERE rid > ?1 ORDER BY rid LIMIT {LIST}");
+    while let Some(rid) = after.take() {
+        tx.query(&text, &[Value::Int(rid)], |row| {
+            after = Some(row.int(0)?);
+            let key = row.text(2)?;
+            let normal = normal_resource(key);
+            if PLATFORM.contains(&key) || hash(&normal) % shares != share {
+                return Ok(());
+            }
+            if first.entry(normal).or_insert_with(|| key.to_owned()) != key {
+                tell(StoredRefusal {
+                    kind: CLIENT_APP_RESOURCE.name,
+                    key: row.id(1)?.to_string(),
+                    name: key.escape_debug().take(100).collect(),
+                    field: ClientAppResource::KEY.field().wire(),
+                    why: "is the same address as that of another row, which spells it otherwise".to_owned(),
+                });
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,178 @@
+//! Stored rows, judged as a write would judge them that sent them back: a release can make its rules stricter, and what is there
+//! stays as it is.
+
+use chancery_record::{Column, DefaultValue, Draft, Field, Kind, Provided, Sealing, Value, refusal_of};
+use chancery_store::{Error, Row, Tx};
+
+use crate::{FieldFault, MasterKey, Problem, Shape, open_secret, seal::sealed::is_sealed};
+
+/// The rows that are read at a time, and those of resources whose items can be large.
+const PIECES: (i64, i64) = (100, 8);
+/// The most characters of a name that are told.
+const MOST_OF_NAME: usize = 100;
+
+/// What a write would refuse of a stored row.
+#[derive(Debug)]
+pub struct StoredRefusal {
+    /// The name of the resource.
+    pub kind: &'static str,
+    /// The row's key.
+    pub key: String,
+    /// What people call the row; empty where it has no name.
+    pub name: String,
+    /// The field, as it is named on the wire.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Finds what else this release refuses of a row than its fields and its record's rules do: gets its values, unsealed.
+pub type FindRefusals = fn(&mut Tx<'_>, &Shape, &[Value]) -> Result<Vec<FieldFault>, Problem>;
+
+impl Shape {
+    /// Judges the next rows behind a row number, and tells what is wrong with each. The schema may be an older release's: columns
+    /// that are not there yet have their defaults. Returns the number of the last row; `None` when there are no more.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn judge_stored(
+        &'static self,
+        tx: &mut Tx<'_>,
+        master: &MasterKey,
+        after: i64,
+        further: FindRefusals,
+        tell: &mut dyn FnMut(StoredRefusal),
+    ) -> Result<Option<i64>, Problem> {
+        if !self.fields.iter().any(is_written) {
+            return Ok(None);
+        }
+        let columns = tx.columns(self.table)?;
+        let is_read = |field: &&Field| {
+            field.access.column == Column::Own && columns.iter().any(|column| column == field.column)
+        };
+        let read: Vec<&'static Field> = self.fields.iter().filter(is_read).collect();
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let list: Vec<&str> = read.iter().map(|field| field.column).collect();
+        let count = if self.reads.large { PIECES.1 } else { PIECES.0 };
+        let text = format!(
+            "SELECT t.rid, {} FROM {} t WHERE t.rid > ?1 ORDER BY t.rid LIMIT {count}",
+            list.join(", "),
+            self.table
+        );
+        let (mut last, mut rows) = (None, Vec::new());
+        tx.query(&text, &[Value::Int(after)], |row| {
+            last = Some(row.int(0)?);
+            rows.push(self.stored_values(&read, row)?);
+            Ok(())
+        })?;
+        for mut values in rows {
+            let mut faults = self.unseal(master, &mut values);
+            if faults.is_empty() {
+                faults = self.refused(&values)?;
+            }
+            if faults.is_empty() {
+                faults = further(tx, self, &values)?;
+            }
+            for (field, why) in faults {
+                tell(self.refusal(&values, field, why));
+            }
+        }
+        Ok(last)
+    }
+
+    fn stored_values(&self, read: &[&'static Field], row: &Row<'_>) -> Result<Vec<Value>, Error> {
+        let mut values: Vec<Value> = self.fields.iter().map(absent).collect();
+        for (column, field) in read.iter().enumerate() {
+            field.set(&mut values, row.value(column + 1, &field.kind)?);
+        }
+        Ok(values)
+    }
+
+    /// Opens what is sealed; what does not open is told.
+    fn unseal(&self, master: &MasterKey, values: &mut [Value]) -> Vec<FieldFault> {
+        let key = self.key().map_or(Value::Null, |key| key.value(values).clone());
+        let mut faults = Vec::new();
+        for field in self.fields.iter().filter(|field| field.access.sealing == Sealing::Secret) {
+            let Value::Text(text) = field.value(values) else { continue };
+            if !is_sealed(text) {
+                continue;
+            }
+            match open_secret(master, self.table, field.column, &key, text) {
+                Some(plain) => field.set(values, Value::Text(plain)),
+                None => {
+                    faults.push((field, "does not open with this master key".to_owned()));
+                    field.set(values, Value::Null);
+                }
+            }
+        }
+        faults
+    }
+
+    /// What the fields and the rules of the record refuse of these values.
+    fn refused(&self, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+        let written = self.fields.iter().filter(|field| is_written(field));
+        let judged = written.filter_map(|field| Some((field, refusal_of(field, field.value(values))?)));
+        let mut faults: Vec<FieldFault> = judged.collect();
+        if let (Some(apply), true) = (self.writes.apply, faults.is_empty()) {
+            let unchanged = Draft(vec![Provided::Nothing; self.fields.len()]);
+            let (_, wrong) = apply(values.to_vec(), Some(values), &unchanged, false)?;
+            faults.extend(wrong);
+        }
+        Ok(faults)
+    }
+
+    fn refusal(&self, values: &[Value], field: &'static Field, why: String) -> StoredRefusal {
+        let key = match self.key().map(|key| key.value(values)) {
+            Some(Value::Id(id)) => id.to_string(),
+            Some(Value::Int(number)) => number.to_string(),
+            Some(Value::Text(text)) => shortened(text),
+            _ => String::new(),
+        };
+        let mut fields: Vec<&Field> = self.fields.iter().filter(|field| is_told(field)).collect();
+        fields.sort_by_key(|field| !field.is_name());
+        let text = fields.iter().find_map(|field| match field.value(values) {
+            Value::Text(text) if !text.is_empty() => Some(shortened(text)),
+            _ => None,
+        });
+        let name = text.unwrap_or_default();
+        StoredRefusal { kind: self.name, key, name, field: field.wire(), why }
+    }
+}
+
+/// Whether callers write the field.
+fn is_written(field: &Field) -> bool {
+    let access = field.access;
+    access.column == Column::Own && (access.create || access.put || access.patch) && !field.is_token()
+}
+
+/// Whether the text of a field can tell which row it is.
+fn is_told(field: &Field) -> bool {
+    let is_open = field.access.shown && field.access.sealing == Sealing::Open;
+    is_open && matches!(field.kind, Kind::Text(_)) && !field.is_token()
+}
+
+/// What a row has of a field that is not read: its default, or what stands for a value that is somewhere else.
+fn absent(field: &Field) -> Value {
+    if field.access.default != DefaultValue::None {
+        return field.access.default.to_value();
+    }
+    match field.kind {
+        _ if field.nullable => Value::Null,
+        Kind::Id => Value::Id(uuid::Uuid::nil()),
+        Kind::Bool => Value::Bool(false),
+        Kind::Int { min, .. } => Value::Int(min),
+        Kind::Time => Value::Int(0),
+        Kind::Bytes(_) => Value::Bytes(Vec::new()),
+        Kind::Choice(names) | Kind::Numbered(names) => names.first().copied().into(),
+        Kind::Text(_) => "".into(),
+        Kind::Ids | Kind::Texts(_) => "[]".into(),
+        Kind::Object(_) | Kind::Pairs(_) => "{}".into(),
+    }
+}
+
+/// Text as it fits a line: escaped, and cut.
+fn shortened(text: &str) -> String {
+    text.chars().take(MOST_OF_NAME).flat_map(char::escape_debug).collect()
+}

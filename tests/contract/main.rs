@@ -49,6 +49,7 @@ mod lockout;
 mod mail;
 mod management;
 mod members;
+mod moving;
 mod option;
 mod parallel;
 mod passkey;

@@ -41,7 +41,7 @@ pub use rights::{Caller, Rights, RightsLookup, SecurityContext, StoreContext, lo
 pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
 pub use stores::{opens, store_names};
-pub use token_service::{IdTokenHint, TokenService};
+pub use token_service::{IdTokenHint, TokenService, all_audit_keys};
 pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};
 
 /// Verification of DPoP proofs, for the services' own endpoints.

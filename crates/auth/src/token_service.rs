@@ -365,7 +365,11 @@ fn keep_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -
     })
 }
 
-fn all_audit_keys(tx: &mut Tx<'_>, mut keys: Vec<serde_json::Value>) -> Result<String, Error> {
+/// The public keys that signed entries of the audit trail, as a JWK set: these, and those of certificates.
+///
+/// # Errors
+/// The store's; a stored key that cannot be read.
+pub fn all_audit_keys(tx: &mut Tx<'_>, mut keys: Vec<serde_json::Value>) -> Result<String, Error> {
     tx.query("SELECT jwk FROM audit_key ORDER BY created_on, key_id", &[], |row| {
         let broken = |_| Error::Internal("a kept key of the audit trail cannot be read".into());
         keys.push(serde_json::from_str(row.text(0)?).map_err(broken)?);

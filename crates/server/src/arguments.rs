@@ -9,6 +9,7 @@ use crate::{
     AuditCommand, ConfigError, ConfigurationCommand,
     build::described,
     check_upgrade::CHECK_UPGRADE_HELP,
+    copy::{COPY_HELP, CopyCommand},
     login::{LOGIN_HELP, Login, TOKEN_HELP},
 };
 
@@ -100,6 +101,9 @@ pub enum Command {
     /// Makes the link by which the first administrator comes in, when the one of the first start is over.
     #[command(after_help = CONSOLE_LINK_HELP)]
     ConsoleLink,
+    /// Moves an installation to another database: from SQLite to PostgreSQL, and back.
+    #[command(after_help = COPY_HELP)]
+    Copy(CopyCommand),
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),

@@ -336,7 +336,7 @@ fn store_settings(
     Ok(settings)
 }
 
-fn target(text: &str) -> Result<Target, ConfigError> {
+pub(crate) fn target(text: &str) -> Result<Target, ConfigError> {
     match text.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => Ok(Target::Sqlite(path.into())),
         Some(("postgres" | "postgresql", _)) => Ok(Target::Postgres(text.to_owned())),

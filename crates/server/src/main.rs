@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
+        Some(Command::Copy(copy)) => return copy.run(&arguments),
         Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
         Some(Command::Configuration(command)) => return command.run(),
         Some(Command::Login(login)) => return told(login.run()),

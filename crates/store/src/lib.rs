@@ -5,6 +5,7 @@
 //! parameters. Nothing outside this crate and the migration files knows an engine by name.
 
 mod clock;
+pub mod copy;
 mod error;
 mod figure;
 mod guard;

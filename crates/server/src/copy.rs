@@ -1,0 +1,302 @@
+//! `chancery copy`: moves an installation to another database, of the same engine or the other one.
+
+mod trails;
+
+use std::{
+    collections::BTreeMap,
+    io::{Write as _, stderr},
+    path::PathBuf,
+    process::ExitCode,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+};
+
+use chancery_resource::MasterKey;
+use chancery_store::{
+    Error, Mode, Settings, Store, Target, Tx,
+    copy::{Rows, Table, TableDigest, clear, is_empty, read, set_last_number, tables, write},
+};
+use chancery_web::now;
+use clap::Args;
+use tokio::runtime::Runtime;
+
+use crate::{
+    Arguments, Config, config::secrets, database_lock::DatabaseLock, running, start::read_master_key,
+};
+
+/// What explains the command.
+pub const COPY_HELP: &str = "\
+Copies the database of the configuration to another one, from SQLite to PostgreSQL, back, or within one engine:
+table by table, of one snapshot, in pieces of bounded size. Stop the servers first; it is refused while one
+runs. The target is made by nobody else: an empty database on a server, or a file that is not there. At the end
+each table is read again in both and compared by the number and the digest of its rows, and the audit trails of
+the copy are verified. Where it fails, remove the target and begin again; the source is never changed.
+
+Then start the servers with the new CHANCERY_DATABASE and the same master key, which is not copied. The database
+that was left behind must not be served again: two installations would be one to everybody else.
+
+Exit status: 0 the copy is whole; 1 it is not.
+
+Examples:
+  chancery --config chancery.toml copy --to postgres://chancery@db.example.com/chancery
+  CHANCERY_DATABASE=postgres://chancery@db.example.com/chancery chancery copy --to sqlite:/srv/chancery.sqlite";
+
+/// Where to copy to.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[group(required = true, multiple = false)]
+pub struct CopyCommand {
+    /// The database to fill: sqlite:PATH or postgres://USER@HOST/NAME
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// A file that holds the same: a connection string may have a password
+    #[arg(long, value_name = "FILE")]
+    to_file: Option<PathBuf>,
+}
+
+/// Tables that each installation has for itself: which migrations it has had, which processes use it, and which of them does what.
+const OWN: [&str; 3] = ["schema_migration", "process", "job_lease"];
+/// Tables in which migrations make rows. They are emptied before they are filled.
+const SEEDED: [&str; 4] = ["security_epoch", "passkey_trust", "passkey_trust_refresh", "schema_floor"];
+/// The pieces that wait to be written.
+const WAITING: usize = 2;
+/// The rows between two lines of progress.
+const PROGRESS: u64 = 100_000;
+
+impl CopyCommand {
+    /// Runs the command.
+    pub fn run(&self, arguments: &Arguments) -> ExitCode {
+        match self.copy(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(stderr(), "chancery: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn copy(&self, arguments: &Arguments) -> Result<(), String> {
+        let config = Config::read(arguments).map_err(|error| error.to_string())?;
+        let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
+        let to = secrets::text("to", self.to.clone(), self.to_file.clone(), None);
+        let to = to.map_err(|error| error.0)?.unwrap_or_default();
+        let to = crate::config::target(&to).map_err(|error| error.0)?;
+        if to == config.database {
+            return Err("the target is the database itself".into());
+        }
+        let settings = Settings { connections: 2, ..config.store };
+        let (_source_lock, source) = open_source(&config.database, settings)?;
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        runtime.block_on(running::refuse(&source))?;
+        let (_target_lock, target) = open_target(&to, settings)?;
+        let copying = Copying { runtime, source, target };
+        let outcome = copying.run(&master);
+        copying.source.close();
+        copying.target.close();
+        outcome
+    }
+}
+
+/// Opens the database to be copied, which no server may be using.
+fn open_source(from: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
+    let lock = match from {
+        Target::Sqlite(path) if !path.exists() => return Err(format!("{} is not there", path.display())),
+        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
+        Target::Postgres(_) => None,
+    };
+    let store = Store::open_to_read(from, settings);
+    Ok((lock, store.map_err(|error| format!("cannot open the database: {error}"))?))
+}
+
+/// Opens the database to be filled, with the schema of this program. A server has never started on it.
+fn open_target(to: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
+    let failed = |error: &Error| format!("cannot open the target: {error}");
+    let lock = match to {
+        Target::Sqlite(path) if path.exists() => {
+            return Err(format!("{} is there: name a file that is not", path.display()));
+        }
+        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
+        Target::Postgres(_) => None,
+    };
+    if Store::has_sealed_keys(to, settings).map_err(|error| failed(&error))? {
+        return Err("the target is not empty: a server has started on it".into());
+    }
+    Ok((lock, Store::open(to, settings).map_err(|error| failed(&error))?))
+}
+
+/// A copy under way.
+struct Copying {
+    runtime: Runtime,
+    source: Store,
+    target: Store,
+}
+
+/// Rows of a table by its number, in order.
+type Piece = (usize, Rows);
+
+impl Copying {
+    fn run(&self, master: &MasterKey) -> Result<(), String> {
+        let told = |error: Error| error.to_string();
+        let all = self.tables_of(&self.source).map_err(told)?;
+        let theirs = self.tables_of(&self.target).map_err(told)?;
+        check_schemas(&all, &theirs)?;
+        self.empty_target(&all)?;
+        let copied = self.transfer(&all)?;
+        self.compare(&all, copied)?;
+        trails::verify(&self.runtime, &self.target, master, now())?;
+        say("the copy is whole: start the servers with it, and with the same master key");
+        Ok(())
+    }
+
+    /// The tables that are copied, in the order in which they are filled.
+    fn tables_of(&self, store: &Store) -> Result<Vec<Table>, Error> {
+        let read = store.run("ReadTables", Mode::Long, None, |tx| {
+            let all = tables(tx)?.into_iter();
+            Ok(all.filter(|table| !OWN.contains(&table.name.as_str())).collect())
+        });
+        self.runtime.block_on(read)
+    }
+
+    /// Removes the rows that migrations made. Any other row is somebody's.
+    fn empty_target(&self, all: &[Table]) -> Result<(), String> {
+        let all = all.to_vec();
+        let emptied = self.target.run("EmptyTarget", Mode::Write, None, move |tx| {
+            for table in &all {
+                if is_empty(tx, table)? {
+                    continue;
+                }
+                if !SEEDED.contains(&table.name.as_str()) {
+                    return Err(Error::Unavailable(format!(
+                        "the target is not empty: {} has rows",
+                        table.name
+                    )));
+                }
+                clear(tx, table)?;
+            }
+            Ok(())
+        });
+        self.runtime.block_on(emptied).map_err(|error| error.to_string())
+    }
+
+    /// Copies all rows; the digest of each table as it was read.
+    fn transfer(&self, all: &[Table]) -> Result<BTreeMap<String, TableDigest>, String> {
+        let (sender, pieces) = sync_channel::<Piece>(WAITING);
+        let (mut sender, of_source) = (Some(sender), all.to_vec());
+        let source = self.source.clone();
+        let reading = self.runtime.spawn(async move {
+            let read = move |tx: &mut Tx<'_>| {
+                // a transaction may run again, but what was sent cannot be taken back
+                let sender = sender.take().ok_or_else(|| interrupted("the source"))?;
+                send(tx, &of_source, &sender)
+            };
+            source.run("ReadCopy", Mode::Long, None, read).await
+        });
+        let written = self.write_all(all, &pieces);
+        drop(pieces);
+        let read = self.runtime.block_on(reading).map_err(|error| error.to_string())?;
+        let copied = written?;
+        read.map_err(|error| error.to_string())?;
+        self.set_numbers(all)?;
+        Ok(copied)
+    }
+
+    fn write_all(
+        &self,
+        all: &[Table],
+        pieces: &Receiver<Piece>,
+    ) -> Result<BTreeMap<String, TableDigest>, String> {
+        let mut copied: BTreeMap<String, TableDigest> =
+            all.iter().map(|table| (table.name.clone(), TableDigest::default())).collect();
+        for (index, rows) in pieces {
+            let Some(table) = all.get(index).cloned() else { continue };
+            if let Some(digest) = copied.get_mut(&table.name) {
+                let before = digest.rows();
+                digest.add(&rows);
+                if before / PROGRESS < digest.rows() / PROGRESS {
+                    say(&format!("{}: {} rows so far", table.name, digest.rows()));
+                }
+            }
+            let name = table.name.clone();
+            let piece = self.target.run("WriteCopy", Mode::Write, None, move |tx| write(tx, &table, &rows));
+            self.runtime
+                .block_on(piece)
+                .map_err(|error: Error| format!("{name} cannot be written: {error}"))?;
+        }
+        Ok(copied)
+    }
+
+    fn set_numbers(&self, all: &[Table]) -> Result<(), String> {
+        let all = all.to_vec();
+        let set = self.target.run("SetNumbers", Mode::Write, None, move |tx| {
+            all.iter().try_for_each(|table| set_last_number(tx, table))
+        });
+        self.runtime.block_on(set).map_err(|error: Error| error.to_string())
+    }
+
+    /// Reads all tables of the copy, and compares them with what was read of the source.
+    fn compare(&self, all: &[Table], copied: BTreeMap<String, TableDigest>) -> Result<(), String> {
+        let all = all.to_vec();
+        let read = self.target.run("CompareCopy", Mode::Long, None, move |tx| {
+            let mut digests = BTreeMap::new();
+            for table in &all {
+                let mut digest = TableDigest::default();
+                read(tx, table, &mut |rows| {
+                    digest.add(&rows);
+                    Ok(())
+                })?;
+                digests.insert(table.name.clone(), digest);
+            }
+            Ok(digests)
+        });
+        let mut found = self.runtime.block_on(read).map_err(|error: Error| error.to_string())?;
+        let mut rows = 0;
+        for (name, digest) in copied {
+            let (wanted, got) = (digest.finish(), found.remove(&name).unwrap_or_default().finish());
+            if wanted != got {
+                return Err(format!(
+                    "{name} is not as it was: {} rows were read and {} are there",
+                    wanted.0, got.0
+                ));
+            }
+            if wanted.0 > 0 {
+                say(&format!("{name}: {} rows, equal", wanted.0));
+            }
+            rows += wanted.0;
+        }
+        say(&format!("{rows} rows in all, each table equal by its digest"));
+        Ok(())
+    }
+}
+
+/// Sends all tables of one snapshot.
+fn send(tx: &mut Tx<'_>, all: &[Table], sender: &SyncSender<Piece>) -> Result<(), Error> {
+    for (index, table) in all.iter().enumerate() {
+        read(tx, table, &mut |rows| sender.send((index, rows)).map_err(|_| interrupted("the target")))?;
+    }
+    Ok(())
+}
+
+fn interrupted(what: &str) -> Error {
+    Error::Internal(format!("the connection to {what} broke: remove the target and begin again"))
+}
+
+/// Both databases have the same tables with the same columns.
+fn check_schemas(ours: &[Table], theirs: &[Table]) -> Result<(), String> {
+    let sorted = |table: &Table| {
+        let mut columns = table.columns.clone();
+        columns.sort_unstable();
+        columns
+    };
+    for table in ours {
+        let other = theirs.iter().find(|other| other.name == table.name);
+        if other.map(sorted) != Some(sorted(table)) {
+            return Err(format!(
+                "the table {} of the source is of a newer release: use the program that it was upgraded to",
+                table.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn say(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}

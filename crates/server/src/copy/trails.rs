@@ -1,0 +1,63 @@
+//! Verifies the audit trails of a copy, as `chancery audit export` and `verify` do, without a file in between.
+
+use std::io::{BufReader, pipe};
+
+use chancery_auth::{all_audit_keys, ensure_keys};
+use chancery_ledger::AuditKeys;
+use chancery_record::Timestamp;
+use chancery_resource::MasterKey;
+use chancery_store::{Error, Mode, Store};
+use tokio::runtime::Runtime;
+
+use super::say;
+use crate::audit::export;
+
+/// Verifies the trail of each user store, and that of the configuration.
+pub fn verify(runtime: &Runtime, store: &Store, master: &MasterKey, now: Timestamp) -> Result<(), String> {
+    let (keys, names) = find(runtime, store, master, now)?;
+    for name in names {
+        let (reader, writer) = pipe().map_err(|error| error.to_string())?;
+        let (store, master, of) = (store.clone(), master.clone(), name.clone());
+        let exporting = runtime.spawn(async move {
+            export(&store, &master, &of, now, writer, |_, _| ()).await.map(|(_, done)| done)
+        });
+        let found = chancery_ledger::verify(BufReader::new(reader), &keys, None, &mut |finding| {
+            say(&format!("audit trail of {name}: {finding}"));
+        });
+        let exported = runtime.block_on(exporting).map_err(|error| error.to_string())?;
+        exported.map_err(|error| format!("audit trail of {name}: {error}"))?;
+        let found = found.map_err(|error| format!("audit trail of {name}: {error}"))?;
+        if found.findings > 0 {
+            return Err(format!(
+                "the audit trail of {name} is not sound. Verify that of the source: it may have been so before"
+            ));
+        }
+        if found.entries > 0 {
+            say(&format!("audit trail of {name}: {} entries, sound", found.entries));
+        }
+    }
+    Ok(())
+}
+
+/// The keys that signed entries, and the names of the trails.
+fn find(
+    runtime: &Runtime,
+    store: &Store,
+    master: &MasterKey,
+    now: Timestamp,
+) -> Result<(AuditKeys, Vec<String>), String> {
+    let master = master.clone();
+    let find = store.run("FindTrails", Mode::Long, None, move |tx| {
+        let (keyring, _) = ensure_keys(tx, &master, now)?;
+        let keys = all_audit_keys(tx, keyring.audit_jwks)?;
+        let mut names = vec!["management".to_owned()];
+        tx.query("SELECT id FROM idp_instance WHERE store_name_key IS NOT NULL ORDER BY rid", &[], |row| {
+            names.push(row.id(0)?.to_string());
+            Ok(())
+        })?;
+        Ok((keys, names))
+    });
+    let (keys, names) = runtime.block_on(find).map_err(|error: Error| error.to_string())?;
+    let keys = AuditKeys::from_jwks(&keys).map_err(|error| error.to_string())?;
+    Ok((keys, names))
+}

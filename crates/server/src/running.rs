@@ -1,0 +1,24 @@
+//! Whether servers use a database. An embedded one is locked by the process that has it; on PostgreSQL each process gives signs.
+
+use chancery_record::Value;
+use chancery_store::{Error, Mode, Store};
+use chancery_web::now;
+
+/// How long ago a process gave a sign that may still run, in milliseconds.
+const SEEN_LATELY: i64 = 30_000;
+
+/// Refuses a database that a server uses.
+pub async fn refuse(store: &Store) -> Result<(), String> {
+    let since = now().0.saturating_add(store.clock_offset(now().0)) - SEEN_LATELY;
+    let read = store.run("FindProcesses", Mode::Long, None, move |tx| {
+        tx.one("SELECT 1 FROM process WHERE seen_on >= ?1 LIMIT 1", &[Value::Int(since)], |_| Ok(()))
+    });
+    match read.await {
+        Ok(None) => Ok(()),
+        Ok(Some(())) => {
+            Err("a server uses the database, or did half a minute ago: stop all of them, and begin again"
+                .into())
+        }
+        Err(error) => Err(Error::to_string(&error)),
+    }
+}

@@ -1,0 +1,150 @@
+//! An installation goes to another database, of either engine, and its master key becomes another: everything goes on to work.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use chancery_store::{Error, Mode, Settings, Store, Target};
+use chancery_testkit::{Client, Database, Engine, Process};
+use http::Method;
+use serde_json::{Value as Json, json};
+
+use crate::{image::png_by, signing::set_mail_server};
+
+const USERS: &str = "/api/userstore/v2/default/administration/User";
+
+/// Runs the program with the settings of a database.
+fn run(database: &Database, words: &[&str]) -> Output {
+    let mut command = Command::new(Process::program());
+    command.args(words).args(["--database", database.url(), "--data-dir"]).arg(database.folder());
+    command.output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", told(output));
+    told(output)
+}
+
+fn refused(output: &Output, word: &str) {
+    assert!(!output.status.success() && told(output).contains(word), "{word}: {}", told(output));
+}
+
+/// A number that a statement finds, in a database without a server.
+async fn number(database: &Database, text: &'static str) -> i64 {
+    let target = match database.url().strip_prefix("sqlite:") {
+        Some(path) => Target::Sqlite(path.into()),
+        None => Target::Postgres(database.url().to_owned()),
+    };
+    let store = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let store = store.await.unwrap().unwrap();
+    let read = store.run("Test", Mode::Long, None, move |tx| tx.one(text, &[], |row| row.int(0)));
+    let found = read.await.map_err(|error: Error| error.to_string()).unwrap().unwrap();
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    found
+}
+
+async fn make_store(admin: &Client, name: &str) -> Json {
+    let first =
+        async |resource: &str| admin.get(&format!("/api/management/v2/{resource}")).await.is(200).json();
+    let home = first("Subscription").await[0]["id"].clone();
+    let kinds = first("IdpType?filter=name%20eq%20%22UserStore%22").await;
+    let body = json!({ "name": name, "subscriptionId": home, "idpTypeId": kinds[0]["id"] });
+    admin.post("/api/management/v2/IdpInstance", body).await.is(201).json()
+}
+
+/// Rows of many kinds: texts, truth values, bytes, secrets, relations, and a user store that is gone again.
+async fn fill(admin: &Client) {
+    for number in 0..700 {
+        let body = json!({ "loginName": format!("user-{number}"), "isUserActive": number % 2 == 0 });
+        admin.post(USERS, body).await.expect(201);
+    }
+    let user = &admin.get(&format!("{USERS}?count=1")).await.is(200).json()[0]["id"];
+    let image = format!("{USERS}/{}/image", user.as_str().unwrap());
+    admin.send(Method::PUT, &image, &[("content-type", "image/png")], png_by("a test")).await.expect(200);
+    set_mail_server(admin).await;
+    let gone = make_store(admin, "gone").await;
+    let path = format!("/api/management/v2/IdpInstance/{}", gone["id"].as_str().unwrap());
+    admin.delete(&path).await.expect(204);
+}
+
+/// What an administrator sees of everything.
+async fn seen(admin: &Client) -> Vec<Json> {
+    let mut seen = Vec::new();
+    for path in [
+        "/api/userstore/v2/default/administration/User?count=1000",
+        "/api/userstore/v2/default/administration/CustomAuditTrail?count=1000",
+        "/api/management/v2/Option?count=1000",
+        "/api/management/v2/IdpInstance",
+        "/api/management/v2/ClientAppSecret",
+        "/api/management/v2/CustomAuditTrail?count=1000",
+    ] {
+        seen.push(admin.get(path).await.is(200).json());
+    }
+    seen
+}
+
+/// Starts a server on a database that was copied, with the master key that was there, and looks.
+async fn look(database: &Database, key: &[u8]) -> Vec<Json> {
+    database.write_private("master.key", key);
+    let mut server = Process::start(database, &[]).await;
+    let seen = seen(&server.admin).await;
+    assert!(server.stop());
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_goes_to_the_other_engine_and_back() {
+    let (first, second, third) = (
+        Database::create(Engine::Sqlite),
+        Database::create(Engine::Postgres),
+        Database::create(Engine::Sqlite),
+    );
+    let copy = |from: &Database, to: &Database| run(from, &["copy", "--to", to.url()]);
+    refused(&copy(&first, &second), "master.key: No such file");
+    let mut server = Process::start(&first, &[]).await;
+    fill(&server.admin).await;
+    let key = fs::read(first.folder().join("master.key")).unwrap();
+    second.write_private("master.key", &key);
+    refused(&copy(&first, &second), "in use");
+    let before = seen(&server.admin).await;
+    assert!(server.stop());
+    refused(&copy(&first, &first), "the target is the database itself");
+    let lines = done(&copy(&first, &second));
+    assert!(lines.contains("user_account: 700 rows, equal") && lines.contains("each table equal"), "{lines}");
+    assert!(lines.contains("audit trail of management: ") && lines.matches("sound").count() >= 2, "{lines}");
+    refused(&copy(&first, &second), "a server has started on it");
+
+    assert_eq!(look(&second, &key).await, before, "PostgreSQL has what SQLite had");
+    let last = number(&first, "SELECT max(seq) FROM sqlite_sequence WHERE name = 'idp_instance'").await;
+    let mut server = Process::start(&second, &[]).await;
+    refused(&copy(&second, &third), "a server uses the database");
+    server.admin.post(USERS, json!({ "loginName": "new" })).await.expect(201);
+    make_store(&server.admin, "new").await;
+    let before = seen(&server.admin).await;
+    assert!(server.stop());
+    let next = number(&second, "SELECT max(rid) FROM idp_instance").await;
+    assert!(next > last, "no number is given twice: {next} after {last}");
+
+    done(&copy(&second, &third));
+    assert_eq!(look(&third, &key).await, before, "SQLite has what PostgreSQL had");
+    refused(&copy(&second, &third), "is there");
+}
+
+/// What migrations make is not somebody's; anything else in a target is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_with_rows_is_refused_and_stays() {
+    let (source, target) = (Database::create(Engine::Sqlite), Database::create(Engine::Postgres));
+    assert!(Process::start(&source, &[]).await.stop());
+    crate::server::execute(&target, &["INSERT INTO retired_id (store, resource, id) VALUES (1, 'x', '01a20629-644b-7002-8980-dbcc4960bb91')"])
+        .await;
+    refused(&run(&source, &["copy", "--to", target.url()]), "retired_id has rows");
+    assert_eq!(number(&target, "SELECT count(*) FROM retired_id").await, 1);
+    let file = source.write_private("target.url", target.url());
+    refused(&run(&source, &["copy", "--to-file", file.to_str().unwrap()]), "retired_id has rows");
+}
+

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     process::{Command, Output},
 };
 
@@ -13,6 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::{image::png_by, signing::set_mail_server};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
+const OPTION: &str = "/api/management/v2/Option?filter=name%20eq%20%22MailServerConfig%22";
 
 /// Runs the program with the settings of a database.
 fn run(database: &Database, words: &[&str]) -> Output {
@@ -148,3 +150,80 @@ async fn a_target_with_rows_is_refused_and_stays() {
     refused(&run(&source, &["copy", "--to-file", file.to_str().unwrap()]), "retired_id has rows");
 }
 
+async fn a_master_key_becomes_another(engine: Engine) {
+    let database = Database::create(engine);
+    let mut server = Process::start(&database, &[]).await;
+    let admin = &server.admin;
+    admin.post(USERS, json!({ "loginName": "ada" })).await.expect(201);
+    set_mail_server(admin).await;
+    let before = seen(admin).await;
+    let rotate = || run(&database, &["key", "rotate"]);
+    refused(&rotate(), if engine == Engine::Sqlite { "in use" } else { "a server uses the database" });
+    assert!(server.stop());
+    let file = database.folder().join("master.key");
+    let old = fs::read(&file).unwrap();
+    let copied = database.copy().unwrap();
+
+    let lines = done(&rotate());
+    assert!(lines.contains("2 keys"), "{lines}");
+    let both = fs::read(&file).unwrap();
+    assert_eq!((both.len(), &both[32..]), (64, old.as_slice()));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(number(&database, "SELECT floor FROM schema_floor").await >= 61, "older programs are refused");
+    // the root client's secret, a digest, and all that was sealed go on to work, and new values are sealed
+    let mut server = Process::start(&database, &[]).await;
+    assert_eq!(seen(&server.admin).await, before);
+    set_mail_server(&server.admin).await;
+    server.admin.post(USERS, json!({ "loginName": "ben" })).await.expect(201);
+    let before = seen(&server.admin).await;
+    assert!(server.stop());
+
+    // the one before opens what was sealed under it alone
+    database.write_private("master.key", &old);
+    let start = run(&database, &["--listen", "127.0.0.1:0"]);
+    refused(&start, "cannot be opened with this master key");
+    assert_eq!(fs::read(&file).unwrap(), old, "nothing is made in its place");
+    database.write_private("master.key", &both);
+    assert!(done(&rotate()).contains("3 keys"));
+    let mut server = Process::start(&database, &[]).await;
+    assert_eq!(seen(&server.admin).await, before);
+    assert!(server.stop());
+
+    // a backup from before goes with a file of after
+    copied.write_private("master.key", fs::read(&file).unwrap());
+    let mut server = Process::start(&copied, &[]).await;
+    server.admin.get(OPTION).await.expect(200);
+    assert!(server.stop());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_key_becomes_another_sqlite() {
+    a_master_key_becomes_another(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_key_becomes_another_postgres() {
+    a_master_key_becomes_another(Engine::Postgres).await;
+}
+
+/// A database of the release before has no root yet: what it derived from is the key that sealed its signing keys, wherever that is
+/// in the file.
+async fn the_root_of_a_release_before_is_kept(engine: Engine) {
+    let database = Database::create(engine);
+    assert!(Process::start(&database, &[]).await.stop());
+    crate::server::execute(&database, &["DELETE FROM key_root"]).await;
+    let old = fs::read(database.folder().join("master.key")).unwrap();
+    database.write_private("master.key", [[7; 32].as_slice(), &old].concat());
+    let mut server = Process::start(&database, &[]).await;
+    assert!(server.stop(), "the digest of the root client's secret is the one that is stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_root_of_a_release_before_is_kept_sqlite() {
+    the_root_of_a_release_before_is_kept(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_root_of_a_release_before_is_kept_postgres() {
+    the_root_of_a_release_before_is_kept(Engine::Postgres).await;
+}

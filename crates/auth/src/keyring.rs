@@ -71,13 +71,66 @@ pub fn ensure_keys(
     if made {
         stored = load(tx)?;
     }
-    open(&stored, master).ok_or_else(|| {
-        Error::Unavailable(
-            "the keys in the database cannot be opened with this master key: start with the \
-             master.key that this database was made with"
-                .into(),
-        )
-    })
+    open(&stored, master).ok_or_else(cannot_open)
+}
+
+/// The associated data of the sealed root.
+const ROOT: &str = "key_root";
+
+fn cannot_open() -> Error {
+    Error::Unavailable(
+        "the keys in the database cannot be opened with this master key: start with the \
+         master.key that this database was made with"
+            .into(),
+    )
+}
+
+/// The master key with the root that keys of this installation are derived from. Where the database has none, it is kept: the
+/// master key that sealed the signing keys, from which releases before derive; in a new database the first.
+///
+/// # Errors
+/// [`Error::Unavailable`] when the root cannot be decrypted with this master key.
+pub fn ensure_root(tx: &mut Tx<'_>, master: &MasterKey, now: Timestamp) -> Result<MasterKey, Error> {
+    if let Some(rooted) = read_root(tx, master)? {
+        return Ok(rooted);
+    }
+    let sealed = load(tx)?.into_iter().next().map(|key| key.private_key);
+    let root = match sealed {
+        Some(sealed) => master.root_by(&sealed).ok_or_else(cannot_open)?,
+        None => master.root().clone(),
+    };
+    let kept = Value::Bytes(master.seal(ROOT, root.expose()));
+    // processes that start together keep the same
+    let insert =
+        StateTable::KeyRoot.insert("(id, sealed, created_on) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING");
+    tx.queue(&insert, vec![kept, Value::Int(now.0)])?;
+    Ok(master.clone().with_root(root))
+}
+
+/// The master key with the stored root; `None` where the database has none yet.
+fn read_root(tx: &mut Tx<'_>, master: &MasterKey) -> Result<Option<MasterKey>, Error> {
+    let sealed = tx.one("SELECT sealed FROM key_root WHERE id = 1", &[], |row| Ok(row.bytes(0)?.to_vec()))?;
+    let Some(sealed) = sealed else { return Ok(None) };
+    let root = master.open(ROOT, &sealed).ok_or_else(cannot_open)?;
+    Ok(Some(master.clone().with_root(root)))
+}
+
+/// Seals the root and the signing keys anew, under the first of the keys. Everything else is opened by the key that sealed it.
+///
+/// # Errors
+/// [`Error::Unavailable`] when one of them cannot be decrypted with this master key.
+pub fn wrap_keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<(), Error> {
+    let rooted = read_root(tx, master)?.ok_or_else(|| Error::Internal("the root is not there".into()))?;
+    let sealed = Value::Bytes(master.seal(ROOT, rooted.root().expose()));
+    tx.queue_one(&StateTable::KeyRoot.update("SET sealed = ?1 WHERE id = 1"), vec![sealed])?;
+    for StoredKey { key_id, private_key, .. } in load(tx)? {
+        let about = associated_data(&key_id);
+        let private = master.open(&about, &private_key).ok_or_else(cannot_open)?;
+        let sealed = Value::Bytes(master.seal(&about, private.expose()));
+        let update = StateTable::SigningKey.update("SET private_key = ?1 WHERE key_id = ?2");
+        tx.queue_one(&update, vec![sealed, key_id.into()])?;
+    }
+    Ok(())
 }
 
 struct StoredKey {

@@ -30,7 +30,7 @@ pub use client::{ClientApp, exact_id};
 pub use grant::{GRANTS, TokenGrant, bind, grant};
 pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};
-pub use keyring::{Keyring, ensure_keys};
+pub use keyring::{Keyring, ensure_keys, ensure_root, wrap_keys};
 pub use permit::{AccessDenied, decide};
 pub use person::{in_session, may_sign_in};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};

@@ -10,6 +10,7 @@ use crate::{
     build::described,
     check_upgrade::CHECK_UPGRADE_HELP,
     copy::{COPY_HELP, CopyCommand},
+    key::KeyCommand,
     login::{LOGIN_HELP, Login, TOKEN_HELP},
 };
 
@@ -104,6 +105,9 @@ pub enum Command {
     /// Moves an installation to another database: from SQLite to PostgreSQL, and back.
     #[command(after_help = COPY_HELP)]
     Copy(CopyCommand),
+    /// Makes the master key another.
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),

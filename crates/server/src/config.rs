@@ -239,17 +239,7 @@ impl Config {
                 ConfigError(format!("identity_replacement_proofs is one of {names}, not {text:?}"))
             })?,
         };
-        let client_authorities = options.tls_client_ca;
-        let tls = match (options.tls_certificate, options.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key, client_authorities }),
-            (None, None) if client_authorities.is_some() => {
-                return Err(ConfigError("tls_client_ca needs tls_certificate and tls_key".into()));
-            }
-            (None, None) => None,
-            _ => {
-                return Err(ConfigError("tls_certificate and tls_key go together: give both or none".into()));
-            }
-        };
+        let tls = tls_files(options.tls_certificate, options.tls_key, options.tls_client_ca)?;
         let root_client_secret = options.root_client_secret.map(root_secret).transpose()?;
         Ok(Self {
             master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
@@ -284,6 +274,22 @@ impl Config {
             reset_program: options.reset_program,
             tls,
         })
+    }
+}
+
+/// The files of TLS, if there are any.
+fn tls_files(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    client_authorities: Option<PathBuf>,
+) -> Result<Option<TlsFiles>, ConfigError> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, client_authorities })),
+        (None, None) if client_authorities.is_some() => {
+            Err(ConfigError("tls_client_ca needs tls_certificate and tls_key".into()))
+        }
+        (None, None) => Ok(None),
+        _ => Err(ConfigError("tls_certificate and tls_key go together: give both or none".into())),
     }
 }
 

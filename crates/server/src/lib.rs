@@ -13,6 +13,7 @@ mod elsewhere;
 mod end;
 mod first_start;
 mod jobs;
+mod key;
 mod log;
 mod login;
 mod recover;
@@ -45,6 +46,7 @@ pub use jobs::{
     supervise,
     trust::refresh_due,
 };
+pub use key::KeyCommand;
 pub use log::Log;
 pub use login::{Login, log_out, print_token};
 pub use reload::Reload;

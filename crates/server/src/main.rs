@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
+        Some(Command::Key(command)) => return command.run(&arguments),
         Some(Command::Copy(copy)) => return copy.run(&arguments),
         Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
         Some(Command::Configuration(command)) => return command.run(),
@@ -82,8 +83,6 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
-    let (version, commit) = (build::VERSION, build::COMMIT);
-    tracing::info!(version, commit, schema = chancery_store::schema_version(), "starting");
     for told in unknown_variables() {
         tracing::warn!("{told}");
     }
@@ -94,6 +93,8 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
         let server = Server::start(config).await.map_err(|error| error.to_string())?;
         // installed before the start is announced
         let stop = stop_signal(config.drain).map_err(|error| error.to_string())?;
+        let (version, commit) = (build::VERSION, build::COMMIT);
+        tracing::info!(version, commit, schema = chancery_store::schema_version(), "started");
         greet(&server);
         let reload = server.reload();
         let read_again = async {

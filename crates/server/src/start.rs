@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chancery_auth::{TokenService, ensure_keys};
+use chancery_auth::{TokenService, ensure_keys, ensure_root};
 use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
@@ -126,12 +126,12 @@ impl Server {
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         let store = open(config).await?;
+        let (app, root_access) = assemble(config, store, master, &public_url).await?;
         let mail_settings = MailSettings {
-            master: master.clone(),
+            master: app.context.master.clone(),
             program: config.reset_program.clone(),
             networks: config.private_destinations.clone(),
         };
-        let (app, root_access) = assemble(config, store, master, &public_url).await?;
         Ok(Self { public_url, root_access, app: Arc::new(app), listener, others, mail_settings, _lock: lock })
     }
 
@@ -286,15 +286,15 @@ async fn assemble(
     public_url: &str,
 ) -> Result<(App, RootAccess), StartError> {
     let failed = |error: Error| StartError::new("cannot read the database", error);
-    let key_of = master.clone();
     let keys = store.run("EnsureKeys", Mode::Write, None, move |tx| {
-        let keys = ensure_keys(tx, &key_of, now())?;
+        let master = ensure_root(tx, &master, now())?;
+        let keys = ensure_keys(tx, &master, now())?;
         let last = tx.one("SELECT max(rid) FROM audit_entry", &[], |row| {
             if row.is_null(0)? { Ok(0) } else { row.int(0) }
         })?;
-        Ok::<_, Error>((keys, last.unwrap_or(0)))
+        Ok::<_, Error>((keys, master, last.unwrap_or(0)))
     });
-    let ((keyring, audit_key), last) = keys.await.map_err(failed)?;
+    let ((keyring, audit_key), master, last) = keys.await.map_err(failed)?;
     let audit_keys = AuditKeys::from_jwks(&json!({ "keys": keyring.audit_jwks }).to_string())
         .map_err(|error| StartError::new("the keys of the audit trail", error))?;
     let cursors = CursorKey::new(&master.derive("cursor"))
@@ -438,6 +438,7 @@ pub fn read_master_key(path: &Path) -> Result<MasterKey, StartError> {
     check_private(path).map_err(|error| StartError(format!("master key: {error}")))?;
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
     File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
-    MasterKey::new(&bytes)
-        .ok_or_else(|| StartError::new(format!("master key {}", path.display()), "must be exactly 32 bytes"))
+    MasterKey::new(&bytes).ok_or_else(|| {
+        StartError::new(format!("master key {}", path.display()), "must be keys of 32 bytes each, one to 16")
+    })
 }

@@ -34,7 +34,9 @@ pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{on_panic, report_panic};
 pub use health::Health;
-pub use migrate::{FLOOR, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version};
+pub use migrate::{
+    FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
+};
 pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::{EPOCH, Tx};

@@ -59,6 +59,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (54, include_str!("../../../migrations/0054_planted_credentials.sql")),
     (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
     (56, include_str!("../../../migrations/0056_idempotent_refusal.sql")),
+    (KEY_ROOT, include_str!("../../../migrations/0061_key_root.sql")),
 ];
 
 /// The migration that adds the column of checksums.
@@ -66,6 +67,9 @@ const CHECKSUMS: i64 = 31;
 
 /// The migration that adds the floor.
 const FLOORS: i64 = 51;
+
+/// The migration that keeps apart what keys are derived from. Once the master key has become another, programs must know it.
+pub const KEY_ROOT: i64 = 61;
 
 /// The floor that this release raises the schema to: what programs must know that run beside it, or after it. It is at
 /// most the schema version of the release before, so that one can go back to that.

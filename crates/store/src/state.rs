@@ -78,6 +78,8 @@ state_tables! {
     IdentityReplacementApproval = "identity_replacement_approval",
     /// Pending revocations.
     IdentityRevocation = "identity_revocation",
+    /// What keys of the installation are derived from.
+    KeyRoot = "key_root",
     /// Leases of jobs that one process at a time does.
     JobLease = "job_lease",
     /// Client apps to be told that a session ended.

@@ -54,11 +54,11 @@ impl Shape {
         if columns.is_empty() {
             return Ok(None);
         }
-        let list: Vec<&str> = read.iter().map(|field| field.column).collect();
+        let names: Vec<&str> = read.iter().map(|field| field.column).collect();
         let count = if self.reads.large { PIECES.1 } else { PIECES.0 };
         let text = format!(
             "SELECT t.rid, {} FROM {} t WHERE t.rid > ?1 ORDER BY t.rid LIMIT {count}",
-            list.join(", "),
+            names.join(", "),
             self.table
         );
         let (mut last, mut rows) = (None, Vec::new());
@@ -99,13 +99,11 @@ impl Shape {
             if !is_sealed(text) {
                 continue;
             }
-            match open_secret(master, self.table, field.column, &key, text) {
-                Some(plain) => field.set(values, Value::Text(plain)),
-                None => {
-                    faults.push((field, "does not open with this master key".to_owned()));
-                    field.set(values, Value::Null);
-                }
+            let plain = open_secret(master, self.table, field.column, &key, text);
+            if plain.is_none() {
+                faults.push((field, "does not open with this master key".to_owned()));
             }
+            field.set(values, plain.into());
         }
         faults
     }

@@ -1,5 +1,5 @@
-//! The master key: 32 bytes outside the database, from which all other keys of the installation
-//! are derived or under which they are encrypted.
+//! The master key: 32 bytes outside the database, under which other keys are encrypted. Its file can hold several: the first
+//! encrypts, all decrypt. What is derived follows from a root of its own, so that it stays when the master key becomes another.
 
 use std::sync::Arc;
 
@@ -15,10 +15,31 @@ use crate::random;
 /// The master key of an installation.
 #[derive(Clone)]
 pub struct MasterKey {
-    key: Secret,
-    /// Identifies the master key that encrypted a value; reveals nothing about the key.
-    id: [u8; 4],
-    sealing: Arc<SealingKey>,
+    /// All keys, one behind the other, as the file holds them.
+    bytes: Secret,
+    /// What keys are derived from.
+    root: Secret,
+    keys: Arc<[OneKey]>,
+}
+
+/// One of the keys.
+struct OneKey {
+    /// Identifies the key that encrypted a value; reveals nothing about the key.
+    id: [u8; ID],
+    bytes: Secret,
+    sealing: SealingKey,
+}
+
+/// Bytes of a key's id.
+const ID: usize = 4;
+
+impl OneKey {
+    fn new(bytes: &[u8]) -> Option<Self> {
+        let bytes = Secret::new(bytes.to_vec());
+        let id = derive(&bytes, "key-id").first_chunk().copied()?;
+        let sealing = SealingKey::new(&derive(&bytes, "seal"))?;
+        Some(Self { id, bytes, sealing })
+    }
 }
 
 impl std::fmt::Debug for MasterKey {
@@ -28,8 +49,10 @@ impl std::fmt::Debug for MasterKey {
 }
 
 impl MasterKey {
-    /// Bytes of a master key.
+    /// Bytes of one key.
     pub const LENGTH: usize = 32;
+    /// The most keys of a file.
+    pub const MOST: usize = 16;
 
     /// Generates a new master key.
     ///
@@ -40,36 +63,71 @@ impl MasterKey {
         Self::new(&random::<{ Self::LENGTH }>()).expect("32 bytes are a master key")
     }
 
-    /// From its bytes; `None` for any other length.
+    /// From the bytes of one key or several, the one that encrypts first; `None` for any other length. Keys are derived from the
+    /// first, unless [`MasterKey::with_root`] says otherwise.
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != Self::LENGTH {
+        let (keys, rest) = bytes.as_chunks::<{ Self::LENGTH }>();
+        if !rest.is_empty() || keys.len() > Self::MOST {
             return None;
         }
-        let key = Secret::new(bytes.to_vec());
-        let [a, b, c, d, ..] = derive(&key, "key-id");
-        let sealing = Arc::new(SealingKey::new(&derive(&key, "seal"))?);
-        Some(Self { key, id: [a, b, c, d], sealing })
+        let keys: Arc<[OneKey]> = keys.iter().map(|key| OneKey::new(key)).collect::<Option<_>>()?;
+        let root = keys.first()?.bytes.clone();
+        Some(Self { bytes: Secret::new(bytes.to_vec()), root, keys })
     }
 
-    /// The bytes of the key, to be stored in a file.
+    /// The same, where keys are derived from this root.
+    #[must_use]
+    pub fn with_root(self, root: Secret) -> Self {
+        Self { root, ..self }
+    }
+
+    /// What keys are derived from.
+    pub const fn root(&self) -> &Secret {
+        &self.root
+    }
+
+    /// The same with a new key, which encrypts from now on; `None` where there are too many already.
+    pub fn rotated(&self) -> Option<Self> {
+        let new = [&random::<{ Self::LENGTH }>(), self.expose()].concat();
+        Some(Self::new(&new)?.with_root(self.root.clone()))
+    }
+
+    /// How many keys there are.
+    pub fn count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The bytes of all keys, to be stored in a file.
     pub fn expose(&self) -> &[u8] {
-        self.key.expose()
+        self.bytes.expose()
     }
 
     /// Derives a key for one purpose (HKDF-SHA256, RFC 5869).
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
-        derive(&self.key, purpose)
+        derive(&self.root, purpose)
     }
 
     /// Encrypts bytes; they can be decrypted only with the same associated data.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
-        [self.id.to_vec(), self.sealing.seal(associated_data, bytes)].concat()
+        let sealed =
+            self.keys.first().map(|key| [&key.id, &*key.sealing.seal(associated_data, bytes)].concat());
+        sealed.unwrap_or_default()
     }
 
     /// Decrypts what [`MasterKey::seal`] encrypted with the same associated data; `None` for anything else.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
-        let (id, rest) = sealed.split_at_checked(self.id.len())?;
-        if id == self.id { self.sealing.open(associated_data, rest) } else { None }
+        let (key, rest) = self.key_of(sealed)?;
+        key.sealing.open(associated_data, rest)
+    }
+
+    /// The key that encrypted a value, if it is one of these: what was derived before there was a root followed from it.
+    pub fn root_by(&self, sealed: &[u8]) -> Option<Secret> {
+        self.key_of(sealed).map(|(key, _)| key.bytes.clone())
+    }
+
+    fn key_of<'a>(&self, sealed: &'a [u8]) -> Option<(&OneKey, &'a [u8])> {
+        let (id, rest) = sealed.split_first_chunk()?;
+        self.keys.iter().find(|key| key.id == *id).map(|key| (key, rest))
     }
 
     /// The digest by which a client secret is stored. It is keyed, so that the database alone does not allow
@@ -138,5 +196,33 @@ mod tests {
         assert!(MasterKey::generate().open("a", &sealed).is_none());
         assert!(key.open("a", &sealed[..10]).is_none());
         assert!(!format!("{key:?}").contains("secret"));
+    }
+
+    #[test]
+    fn the_first_key_seals_and_all_open() {
+        let old = MasterKey::generate();
+        let (sealed, derived) = (old.seal("a", b"secret"), old.derive("purpose"));
+        let both = old.rotated().unwrap();
+        assert_eq!((both.count(), both.expose().len()), (2, 64));
+        assert_eq!(both.open("a", &sealed).unwrap().expose(), b"secret");
+        assert_eq!(both.derive("purpose"), derived, "what is derived stays");
+        let new = both.seal("a", b"secret");
+        assert!(new[..4] != sealed[..4] && old.open("a", &new).is_none());
+        let read = MasterKey::new(both.expose()).unwrap();
+        assert_eq!(read.open("a", &new).unwrap().expose(), b"secret");
+        assert_ne!(read.derive("purpose"), derived, "the file alone does not tell the root");
+        let root = read.root_by(&sealed).unwrap();
+        assert_eq!(read.with_root(root).derive("purpose"), derived);
+    }
+
+    #[test]
+    fn a_file_holds_whole_keys_and_not_too_many() {
+        for (length, is_taken) in
+            [(0, false), (31, false), (32, true), (33, false), (64, true), (512, true), (544, false)]
+        {
+            assert_eq!(MasterKey::new(&vec![7; length]).is_some(), is_taken, "{length}");
+        }
+        let most = MasterKey::new(&[7; 32 * MasterKey::MOST]).unwrap();
+        assert!(most.rotated().is_none());
     }
 }

@@ -189,7 +189,7 @@ mod tests {
             (b" \n", 0o600, "nothing but white space"),
             (b"", 0o600, "nothing but white space"),
             (b"\xff\xfe", 0o600, "UTF-8"),
-            (&[b'x'; 65_537], 0o600, "64 KiB"),
+            (&vec![b'x'; 65_537], 0o600, "64 KiB"),
         ] {
             let told = refusal(by_file(&folder.with("secret", content, mode)), None);
             assert!(told.contains(words) && told.contains("secret: "), "{words}: {told}");

@@ -108,7 +108,7 @@ pub fn set_last_number(tx: &mut Tx<'_>, table: &Table) -> Result<(), Error> {
     if tx.answers_at_once() {
         let declared =
             "SELECT instr(sql, 'AUTOINCREMENT') FROM sqlite_master WHERE type = 'table' AND name = ?1";
-        if number(tx, declared, &[about.clone()])?.unwrap_or(0) == 0 {
+        if number(tx, declared, std::slice::from_ref(&about))?.unwrap_or(0) == 0 {
             return Ok(());
         }
         let text = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";

@@ -1,0 +1,128 @@
+//! `chancery key`: the master key becomes another.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _, stderr},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    process::ExitCode,
+};
+
+use chancery_auth::{ensure_root, wrap_keys};
+use chancery_resource::MasterKey;
+use chancery_store::{Error, KEY_ROOT, Mode, Settings, StateTable, Store, Target};
+use chancery_web::now;
+use clap::Subcommand;
+use tokio::runtime::Runtime;
+
+use crate::{Arguments, Config, database_lock::DatabaseLock, running, start::read_master_key};
+
+const ROTATE_HELP: &str = "\
+Puts a new key before those of the master key file. From then on it encrypts what is stored; those behind it
+still open what they encrypted, so keep the whole file. What follows from the first master key, such as the
+digests of client secrets, codes and tokens, stays as it is: everything goes on to work. Stop all servers first;
+it is refused while one runs. Afterwards give the file to every server of the database, and back it up apart
+from the database. Releases before 0.2.0 are refused by the database from then on.
+
+Where a key was seen by somebody else, rotate it and set anew what it protected: secrets of mail servers and
+providers, private keys of certificates, the installation's signing keys. Rotating does not take back what was
+read.
+
+Exit status: 0 done; 1 nothing was changed, or the file has a further key that encrypts nothing yet.
+
+Example:
+  chancery --config chancery.toml key rotate";
+
+/// What to do with the master key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum KeyCommand {
+    /// Puts a new key before the others of the file: it encrypts from now on, all open.
+    #[command(after_help = ROTATE_HELP)]
+    Rotate,
+}
+
+impl KeyCommand {
+    /// Runs the command.
+    pub fn run(self, arguments: &Arguments) -> ExitCode {
+        let Self::Rotate = self;
+        match rotate(arguments) {
+            Ok(count) => {
+                let told = format!(
+                    "the master key file has {count} keys: the first encrypts, all open. Give it to every server"
+                );
+                let _ = writeln!(stderr(), "{told}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                let _ = writeln!(stderr(), "chancery: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// Makes a new key, and wraps what opens everything else; how many keys there are then.
+fn rotate(arguments: &Arguments) -> Result<usize, String> {
+    let config = Config::read(arguments).map_err(|error| error.to_string())?;
+    let path = &config.master_key_file;
+    let master = read_master_key(path).map_err(|error| error.to_string())?;
+    let settings = Settings { connections: 2, ..config.store };
+    let _lock = match &config.database {
+        Target::Sqlite(path) if !path.exists() => return Err(format!("{} is not there", path.display())),
+        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
+        Target::Postgres(_) => None,
+    };
+    if !Store::has_sealed_keys(&config.database, settings).map_err(|error| told(&error))? {
+        return Err("no server has started on this database: name the server's own".into());
+    }
+    let store = Store::open(&config.database, settings).map_err(|error| told(&error))?;
+    let runtime = Runtime::new().map_err(|error| error.to_string())?;
+    let rotated = runtime.block_on(rotate_in(&store, &master, path));
+    store.close();
+    rotated
+}
+
+fn told(error: &Error) -> String {
+    format!("cannot open the database: {error}")
+}
+
+async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usize, String> {
+    let failed = |error: Error| error.to_string();
+    running::refuse(store).await?;
+    let key = master.clone();
+    // a master key of another database changes nothing here
+    let rooted = store.run("EnsureRoot", Mode::Write, None, move |tx| ensure_root(tx, &key, now())).await;
+    let rotated = rooted.map_err(failed)?.rotated();
+    let rotated =
+        rotated.ok_or_else(|| format!("the file has {} keys, which are the most", MasterKey::MOST))?;
+    // the file first: whatever happens now, it opens all that is stored
+    replace(path, rotated.expose()).map_err(|error| format!("{}: {error}", path.display()))?;
+    let count = rotated.count();
+    let wrap = move |tx: &mut chancery_store::Tx<'_>| {
+        // an older program would derive from the new key
+        let floor = StateTable::SchemaFloor.update("SET floor = ?1 WHERE floor < ?1");
+        tx.queue(&floor, vec![KEY_ROOT.into()])?;
+        wrap_keys(tx, &rotated)
+    };
+    store.run("WrapKeys", Mode::Write, None, wrap).await.map_err(failed)?;
+    Ok(count)
+}
+
+/// Replaces the file, readable by its owner alone: whole, or it stays as it is.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = Path::new(&new);
+    // what an interrupted rotation left behind may have another mode
+    match fs::remove_file(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(new, path)?;
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    File::open(folder)?.sync_all()
+}

@@ -1,7 +1,7 @@
 //! What proves that a form is of a page of this server's, and of this session.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_record::Secret;
+use chancery_record::{Secret, origin_of};
 use chancery_resource::{MasterKey, random};
 use http::{HeaderMap, header};
 
@@ -30,10 +30,7 @@ pub fn is_same_origin(headers: &HeaderMap, public_url: &str) -> bool {
         return site == "same-origin";
     }
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
-    let scheme = public_url.find("://").map_or(0, |at| at + 3);
-    let own =
-        public_url.get(scheme..).and_then(|rest| rest.find('/')).map_or(public_url.len(), |at| scheme + at);
-    origin.is_some_and(|origin| Some(origin) == public_url.get(..own))
+    origin.is_some_and(|origin| origin == origin_of(public_url))
 }
 
 #[cfg(test)]
@@ -60,7 +57,7 @@ mod tests {
         let with = |name: &'static str, value: &'static str| {
             HeaderMap::from_iter([(http::HeaderName::from_static(name), HeaderValue::from_static(value))])
         };
-        let url = "https://id.example/base";
+        let url = "https://ID.example:443/base";
         assert!(is_same_origin(&with("sec-fetch-site", "same-origin"), url));
         assert!(!is_same_origin(&with("sec-fetch-site", "same-site"), url));
         assert!(is_same_origin(&with("origin", "https://id.example"), url));

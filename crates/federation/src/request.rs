@@ -1,6 +1,7 @@
 //! The authorization request (OpenID Connect Core 1.0, section 3.1.2.1; RFC 7636, 8707).
 
 use chancery_oauth::{Challenge, with_query};
+use chancery_record::is_of_this_machine;
 
 use crate::{Check, Client, Discovery, check::told};
 
@@ -50,8 +51,7 @@ pub fn judge_request(client: &Client) -> Vec<Check> {
         Check::failed("resources", detail).by("RequestResources")
     }));
     let is_safe = client.redirect_uri.starts_with("https://")
-        || client.redirect_uri.starts_with("http://127.0.0.1:")
-        || client.redirect_uri.starts_with("http://localhost:");
+        || (client.redirect_uri.starts_with("http://") && is_of_this_machine(&client.redirect_uri));
     let detail = format!("The provider leads back to {}: register it there.", told(&client.redirect_uri));
     checks.push(Check::new("callback", is_safe, detail).by("CallbackPath"));
     checks

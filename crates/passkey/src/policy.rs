@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_record::write_string;
+use chancery_record::{host_of, origin_of, write_string};
 
 /// Whether the authenticator must verify its user (PIN, fingerprint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,28 +179,9 @@ fn number(text: &str) -> i64 {
     text.trim().parse().unwrap_or(i64::MAX)
 }
 
-/// The origin of a URL as a browser writes it: scheme, host and any port that is not the scheme's default.
-/// Text without a host (an app's `android:apk-key-hash:..`) stays as it is.
-fn origin_of(url: &str) -> String {
-    let url = url.trim();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let scheme = scheme.to_ascii_lowercase();
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let own_port = if scheme == "https" { ":443" } else { ":80" };
-    format!("{scheme}://{}", host.strip_suffix(own_port).unwrap_or(&host))
-}
-
-fn host_of(origin: &str) -> &str {
-    let host = origin.split_once("://").map_or("", |(_, host)| host);
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Attestation, OPTIONS, Policy, UserVerification, fingerprint, host_of, origin_of};
+    use super::{Attestation, OPTIONS, Policy, UserVerification, fingerprint};
 
     fn policy(set: &[(&str, &'static str)]) -> Policy {
         let option = |name: &str| set.iter().find(|(own, _)| *own == name).map_or("", |(_, text)| *text);
@@ -229,19 +210,6 @@ mod tests {
             set.allowed_origins,
             ["https://a.example.org", "http://localhost:81", "android:apk-key-hash:Ab"]
         );
-    }
-
-    #[test]
-    fn origins_and_hosts() {
-        for (url, origin, host) in [
-            ("http://localhost:80/x", "http://localhost", "localhost"),
-            ("https://a.example?q", "https://a.example", "a.example"),
-            ("https://[::1]:8443/", "https://[::1]:8443", "[::1]"),
-            ("nothing", "nothing", ""),
-        ] {
-            assert_eq!(origin_of(url), origin);
-            assert_eq!(host_of(&origin_of(url)), host);
-        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod lists;
 mod mail_address;
 mod mail_server;
 mod nearest;
+mod origin;
 mod secret;
 mod text;
 mod time;
@@ -35,6 +36,7 @@ pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value}
 pub use mail_address::MailAddress;
 pub use mail_server::MailServerSettings;
 pub use nearest::nearest;
+pub use origin::{host_of, is_of_this_machine, origin_of};
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,

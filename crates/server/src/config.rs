@@ -10,7 +10,7 @@ use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::D
 
 use chancery_credential::hash::Parameters;
 use chancery_fetch::Networks;
-use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
+use chancery_record::{Secret, Timestamp, format_timestamp, is_of_this_machine, parse_day, parse_timestamp};
 use chancery_resource::Proofs;
 use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
@@ -365,9 +365,7 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
 /// The URL of authenticator metadata. Without TLS the metadata would be as safe, since it is signed, but
 /// an attacker in between could withhold updates: http is for a source on this machine.
 fn mds_url(url: String) -> Result<String, ConfigError> {
-    let host = url.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let is_own = |host: &str| ["localhost", "127.0.0.1", "[::1]"].contains(&name_of(host));
-    if url.starts_with("https://") || host.is_some_and(is_own) {
+    if url.starts_with("https://") || (url.starts_with("http://") && is_of_this_machine(&url)) {
         return Ok(url);
     }
     Err(ConfigError(format!("mds_url is an address such as https://mds3.fidoalliance.org/, not {url:?}")))
@@ -427,14 +425,6 @@ fn limits(options: &Options) -> Result<Limits, ConfigError> {
         answer_time: time("answer_time", options.answer_time, 600)?,
         ..Limits::default()
     })
-}
-
-/// The host without its port.
-fn name_of(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
 }
 
 #[cfg(test)]

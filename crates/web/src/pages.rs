@@ -12,7 +12,7 @@ mod script;
 mod sign_out;
 
 use chancery_auth::Issuer;
-use chancery_record::{Secret, Timestamp};
+use chancery_record::{Secret, Timestamp, is_of_this_machine, origin_of};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
     ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners, PASSWORD,
@@ -72,11 +72,8 @@ pub fn are_served(app: &App) -> bool {
 
 /// Whether pages can be served: by https, or on the machine itself.
 fn can_be_served(public_url: &str) -> bool {
-    let host =
-        public_url.strip_prefix("http://").map(|rest| rest.split(['/', ':']).next().unwrap_or_default());
     public_url.starts_with("https://")
-        || matches!(host, Some("localhost" | "127.0.0.1"))
-        || public_url.starts_with("http://[::1]")
+        || (public_url.starts_with("http://") && is_of_this_machine(public_url))
 }
 
 /// Answers a request of a browser.
@@ -417,20 +414,13 @@ fn with_link(mut page: Page, refresh: Option<&str>) -> Page {
     page
 }
 
-/// Scheme and authority of a URL.
-fn origin_of(url: &str) -> &str {
-    let after = url.find("://").map_or(0, |at| at + 3);
-    let end = url.get(after..).and_then(|rest| rest.find('/')).map_or(url.len(), |at| after + at);
-    url.get(..end).unwrap_or(url)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{can_be_served, origin_of};
+    use super::can_be_served;
 
     #[test]
     fn pages_need_https_or_the_machine_itself() {
-        for good in ["https://id.example", "http://localhost:8080", "http://127.0.0.1:1", "http://[::1]:1"] {
+        for good in ["https://id.example", "http://LocalHost:8080", "http://127.0.0.1:1", "http://[::1]:1"] {
             assert!(can_be_served(good), "{good}");
         }
         for bad in
@@ -438,11 +428,5 @@ mod tests {
         {
             assert!(!can_be_served(bad), "{bad}");
         }
-    }
-
-    #[test]
-    fn an_origin_has_no_path() {
-        assert_eq!(origin_of("https://id.example/a/b"), "https://id.example");
-        assert_eq!(origin_of("http://127.0.0.1:80"), "http://127.0.0.1:80");
     }
 }

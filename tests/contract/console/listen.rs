@@ -34,6 +34,10 @@ async fn only_its_own_address_has_the_console() {
             outside.get(path).await.expect(404);
         }
         outside.get("/.well-known/openid-configuration").await.expect(200);
+        // the root leads to what is there
+        assert_eq!(outside.get("/").await.is(303).header("location"), Some("/openapi"));
+        let inside = Client::anonymous(&public_url);
+        assert_eq!(inside.get("/").await.is(303).header("location"), Some("/console"));
 
         let mut browser = Browser::of(&Client::anonymous(&public_url), &public_url);
         browser.open(&link).await.answer.expect(200);
@@ -57,6 +61,7 @@ async fn switched_off_it_is_not_there() {
     for path in ["/console", "/console/signin", "/console/me", "/console/asset/none"] {
         client.get(path).await.expect(404);
     }
+    assert_eq!(client.get("/").await.is(303).header("location"), Some("/openapi"));
     client.get("/.well-known/openid-configuration").await.expect(200);
 }
 
@@ -72,6 +77,31 @@ async fn in_the_clear_it_says_how_to_get_tls() {
     let answer = client.get("/console").await.is(503);
     let html = String::from_utf8(answer.bytes.to_vec()).unwrap();
     assert!(html.contains("https") && html.contains("CHANCERY_TLS_CERTIFICATE"), "{html}");
+}
+
+/// A public URL with a host in capitals is of that host: the pages are there, and take the origin as browsers write it.
+#[tokio::test]
+async fn a_host_in_capitals_is_the_host() {
+    let database = Database::create(Engine::Sqlite);
+    let listen = free_address();
+    let (_, port) = listen.rsplit_once(':').unwrap();
+    let public_url = format!("http://LocalHost:{port}");
+    let environment = [("CHANCERY_LISTEN", listen.as_str()), ("CHANCERY_PUBLIC_URL", &public_url)];
+    let server = Process::start_unready(&database, &environment);
+    let link =
+        server.greeting.iter().find_map(|line| line.split_once(&public_url)?.1.strip_prefix("/console"));
+    let link = format!("/console{}", link.expect("the first start prints a link"));
+    let mut browser = Browser::of(&Client::anonymous(&format!("http://{listen}")), &public_url);
+    let page = browser.open(&link).await;
+    assert_eq!(page.status, 200, "{}", page.html);
+    let page = browser.open("/console").await;
+    let csrf = page.field("csrf");
+    let typed = [("csrf", csrf.as_str()), ("username", "nobody"), ("password", "a wrong guess")];
+    let own = format!("http://localhost:{port}");
+    for (origin, status) in [(own.as_str(), 200), ("http://localhost", 403), ("http://id.example", 403)] {
+        let answer = browser.post(&page.action(), &typed, &[("origin", origin)]).await;
+        assert_eq!(answer.status, status, "{origin}: {}", answer.html);
+    }
 }
 
 /// Another link is made by the program, with the master key at hand, and ends the former one.

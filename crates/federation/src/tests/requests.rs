@@ -41,6 +41,10 @@ fn what_cannot_be_asked_for_is_told() {
     assert_eq!(failing(&judge_request(&client)), [""; 0]);
     client.scopes.push("a\"b".to_owned());
     client.resources.push("no address".to_owned());
+    for own in ["http://LocalHost:8080/callback", "http://[::1]:1/callback"] {
+        client.redirect_uri = own.to_owned();
+        assert_eq!(failing(&judge_request(&client)), ["scopes", "resources"], "{own}");
+    }
     client.redirect_uri = "http://id.example/callback".to_owned();
     assert_eq!(failing(&judge_request(&client)), ["scopes", "resources", "callback"]);
 }

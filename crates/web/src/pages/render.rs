@@ -6,6 +6,7 @@ use chancery_presentation::{
     language::Language,
     view::{self, Failure, Reduced},
 };
+use chancery_record::origin_of;
 use chancery_resource::random;
 use chancery_signin::{Appearance, KeptFlow, Owners, Page, PageError};
 use http::{HeaderValue, Response, header};
@@ -14,7 +15,6 @@ use serde_json::{Map, Value, json};
 use super::{
     Browser, cookies,
     language::{choices, language},
-    origin_of,
     script::{PASSKEY_SCRIPT, POST_SCRIPT},
 };
 use crate::{
@@ -83,7 +83,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     let mut response = respond(status, "text/html; charset=utf-8", html);
     // a form that goes to the client app cannot be held to this server
     let form_action = if step == "post" { "" } else { "form-action 'self'; " };
-    let frames: Vec<&str> = frames.iter().map(|address| origin_of(address)).collect();
+    let frames: Vec<String> = frames.iter().map(|address| origin_of(address)).collect();
     let hosts = frames.join(" ");
     let frame_src = match hosts.len() {
         0 => String::new(),
@@ -162,12 +162,12 @@ fn images(context: &Value) -> String {
     let logo = |owner: &str| context.get(owner)?.get("logo")?.as_str();
     let origins = ["brand", "application"].into_iter().filter_map(logo).map(origin_of);
     // nothing but a host fits: a policy must not be added to
-    let is_host = |origin: &&str| {
+    let is_host = |origin: &String| {
         let host = origin.strip_prefix("https://").unwrap_or_default();
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         !host.is_empty() && host.bytes().all(fits)
     };
-    origins.filter(is_host).flat_map(|origin| [" ", origin]).collect()
+    origins.filter(is_host).flat_map(|origin| [" ".to_owned(), origin]).collect()
 }
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.

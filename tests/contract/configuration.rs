@@ -1,5 +1,7 @@
 //! Configuration as code: the program against a server, by its public interface alone.
 
+mod settles;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -88,6 +88,18 @@ mod wire;
 use chancery_testkit::Client;
 use serde_json::Value;
 
+/// Random numbers that are the same in each run (Marsaglia's xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        for (left, by) in [(true, 13), (false, 7), (true, 17)] {
+            self.0 ^= if left { self.0 << by } else { self.0 >> by };
+        }
+        usize::try_from(self.0 % u64::try_from(bound).unwrap()).unwrap()
+    }
+}
+
 /// The id of a resource.
 fn id(resource: &Value) -> &str {
     resource["id"].as_str().unwrap()

@@ -29,14 +29,16 @@ impl<'a> Index<'a> {
             let found = self.by_key.get(&identity(kind, members)).into_iter().flatten();
             return found.filter_map(|at| self.rows.get(*at)).collect();
         }
-        let is_meant = |row: &&Row| {
-            kind.key.iter().all(|field| {
-                let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
-                members.get(field.wire()).is_none_or(|given| is_same_value(field, given, own))
-            })
-        };
-        self.rows.iter().filter(is_meant).collect()
+        self.rows.iter().filter(|row| is_meant(kind, members, &row.members)).collect()
     }
+}
+
+/// Whether members are about a row with these others: those of its key that they have are the same.
+pub fn is_meant(kind: &Kind, members: &Map<String, Value>, row: &Map<String, Value>) -> bool {
+    kind.key.iter().all(|field| {
+        let own = row.get(field.wire()).unwrap_or(&Value::Null);
+        members.get(field.wire()).is_none_or(|given| is_same_value(field, given, own))
+    })
 }
 
 /// The values of a key in one form, whatever form they are written in.

@@ -10,7 +10,7 @@ use crate::{
     Document, Kind, Memory, Problem, Row, Set, State,
     change::{Change, Difference, Link, Plan, What},
     export::keys_in,
-    index::Index,
+    index::{Index, is_meant},
     left_out::uploaded,
     names::Names,
     resolve::{is_secret, resolve, secret_of},
@@ -74,6 +74,7 @@ impl Planner<'_> {
         let rows = self.state.rows(index);
         let found = Index::of(kind, rows);
         let (mut changes, mut meant): (Vec<Change>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+        let mut vague = Vec::new();
         for (number, document) in documents {
             if !self.state.is_known(index) {
                 let detail = format!("you may not read {}, so nothing can be said of it", kind.name);
@@ -86,6 +87,9 @@ impl Planner<'_> {
                 continue;
             }
             let rows = found.rows(kind, &given);
+            if kind.key.iter().any(|field| !given.contains_key(field.wire())) {
+                vague.push((number, given.clone(), rows.len()));
+            }
             let change = match rows.as_slice() {
                 [] => self.create((index, kind), (number, document), given, new_id),
                 [row] => Some(self.change(kind, (number, document), given, row)),
@@ -106,12 +110,37 @@ impl Planner<'_> {
                 changes.push(change);
             }
         }
+        self.check_vague(kind, &vague, &changes);
         if self.known.prune {
             let gone =
                 |row: &&Row| self.known.memory.has_made(kind.name, &row.key) && !meant.contains_key(&row.key);
             changes.extend(rows.iter().filter(gone).map(|row| self.deletion(kind, row)));
         }
         changes
+    }
+
+    /// Finds documents that leave out what tells one row from another, and would be about several once the new rows are made.
+    fn check_vague(
+        &mut self,
+        kind: &Kind,
+        documents: &[(usize, Map<String, Value>, usize)],
+        changes: &[Change],
+    ) {
+        for (number, given, known) in documents {
+            let is_about =
+                |change: &&Change| change.what == What::Create && is_meant(kind, given, &change.given);
+            let new = changes.iter().filter(is_about).count();
+            if new > 0 && known + new > 1 {
+                let left_out = kind.key.iter().filter(|field| !given.contains_key(field.wire()));
+                let left_out: Vec<&str> = left_out.map(|field| field.wire()).collect();
+                let detail = format!(
+                    "may be about several rows of {}, of which one is new: give {}",
+                    kind.name,
+                    left_out.join(", ")
+                );
+                self.problems.push(Problem::at(*number, "/members", detail));
+            }
+        }
     }
 
     fn deletion(&self, kind: &Kind, row: &Row) -> Change {

@@ -79,7 +79,11 @@ pub fn resolve(
             },
             (None, Value::String(location)) if field.access.key && kind.shape.is_located() => {
                 match located(names, location) {
-                    Ok(location) => drop(resolved.insert(member.clone(), Value::String(location))),
+                    Ok(location) => {
+                        let location = Value::String(location);
+                        let kept = kept_of(field, &location).unwrap_or(location);
+                        resolved.insert(member.clone(), kept);
+                    }
                     Err(detail) => wrong(detail),
                 }
             }
@@ -110,7 +114,7 @@ fn key_of(names: &Names<'_>, kind: &str, name: &str) -> Result<String, String> {
 
 fn located(names: &Names<'_>, location: &str) -> Result<String, String> {
     let Some((before, level, name, after)) = named_in(location) else { return Ok(location.to_owned()) };
-    Ok(format!("{before}/{}{after}", key_of(names, level, name)?))
+    Ok(format!("{before}/{}{after}", key_of(names, level, name.trim())?))
 }
 
 /// The names of all secrets that documents want.

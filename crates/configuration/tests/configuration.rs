@@ -251,6 +251,41 @@ fn what_differs_is_changed_by_its_token() {
     assert_eq!((call.method, &call.body), ("DELETE", &json!({ "relatedIds": [id(3)] })));
 }
 
+/// A location is known in whatever form it is written: as the server keeps it.
+#[test]
+fn a_location_is_that_of_the_server() {
+    let kinds = kinds(&operations());
+    let state = server(&kinds);
+    for location in ["/views/tenant/{ North~1South }/SignIn", "views/tenant/{North~1South}/SignIn"] {
+        let documents = [document("CustomView", json!({ "location": location, "content": "<p>" }))];
+        let plan = Set::new().plan(&state, &documents).unwrap();
+        assert!(plan.is_empty(), "{location}: {plan:#?}");
+    }
+}
+
+/// A document that leaves out what tells one row from another is refused where it would be about several.
+#[test]
+fn what_may_be_several_rows_is_refused() {
+    let kinds = kinds(&operations());
+    let state = server(&kinds);
+    let secret = |name: Value| {
+        document(
+            "ClientAppSecret",
+            json!({ "clientAppId": "Web", "name": name, "expiry": "2036-01-02T03:04:05Z" }),
+        )
+    };
+    let plan = Set::new().plan(&state, &[secret(Value::Null)]).unwrap();
+    assert_eq!(plan.counts(), [1, 0, 0]);
+    for documents in
+        [[secret(Value::Null), secret(json!("first"))], [secret(json!("first")), secret(Value::Null)]]
+    {
+        let told = Set::new().plan(&state, &documents).unwrap_err();
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        let is_told = |detail: &&String| detail.ends_with("of which one is new: give name");
+        assert_eq!(told.iter().filter(is_told).count(), 1, "{told:?}");
+    }
+}
+
 #[test]
 fn secrets_are_sent_where_they_differ_and_told_by_name() {
     let kinds = kinds(&operations());

@@ -9,7 +9,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value as Json, json};
 
 use super::{PASSWORD, default_store, group, helper, person};
-use crate::id;
+use crate::{Random, id};
 
 /// How many persons there are, and groups.
 const SIZE: usize = 4;
@@ -17,18 +17,6 @@ const SIZE: usize = 4;
 const ACTS: usize = 12;
 const ROLES: [&str; 3] = ["SystemAdmin", "SubscriptionAdmin", "UserStoreAdmin"];
 const ASSIGNMENTS: &str = "/api/management/v2/RoleAssignment";
-
-/// Random numbers that are the same in each run (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        for (left, by) in [(true, 13), (false, 7), (true, 17)] {
-            self.0 ^= if left { self.0 << by } else { self.0 >> by };
-        }
-        usize::try_from(self.0 % u64::try_from(bound).unwrap()).unwrap()
-    }
-}
 
 /// Who is in which group, which group is in which, and which role was assigned to whom.
 #[derive(Default)]

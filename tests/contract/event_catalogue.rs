@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
-use chancery_resource::{Action, Op};
+use chancery_record::Field;
+use chancery_resource::{Action, Op, Reach};
 use chancery_testkit::catalogue::operations;
 use chancery_web::{EventRow, event_rows};
 
@@ -44,6 +45,38 @@ fn every_operation_that_writes_is_in_the_catalogue() {
     }
     let unknown: Vec<&&str> = named.iter().filter(|name| !known.contains(**name)).collect();
     assert!(unknown.is_empty(), "{unknown:?} are no operations");
+}
+
+/// Whether rows can be changed so that they belong to something else.
+fn can_be_moved(reach: Reach) -> bool {
+    let is_open = |field: &Field| (field.access.put || field.access.patch) && !field.access.key;
+    match reach {
+        Reach::Customer(field)
+        | Reach::Subscription(field)
+        | Reach::Assigned(field, ..)
+        | Reach::Of(field, _) => is_open(field),
+        Reach::Instance(one, other) | Reach::Tenant(one, other) => is_open(one) || is_open(other),
+        Reach::Any(ways) => ways.iter().any(|way| can_be_moved(*way)),
+        Reach::Unless(way, _) => can_be_moved(*way),
+        Reach::Store | Reach::Part | Reach::All => false,
+    }
+}
+
+/// A row that comes to belong to something else is told of there: by `moved`, of every operation that can do so.
+#[test]
+fn what_can_be_moved_says_so() {
+    let rows = event_rows();
+    let mut missing = Vec::new();
+    for (name, _, op) in operations() {
+        let changes = matches!(op.action, Action::Replace | Action::ReplaceBatch | Action::Patch);
+        if name.starts_with("management:") && changes && can_be_moved(op.shape.reach) {
+            let kind = format!("platform.management.{}.moved", op.shape.name.to_lowercase());
+            if !rows.iter().any(|row| row.kind == kind && names(row).any(|named| named == name)) {
+                missing.push(format!("{name} is not among the operations of {kind}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
 }
 
 #[test]

@@ -121,7 +121,8 @@ on_both_engines! {
         let ann = &home.user;
         world.set_option("LoginThrottlingEnabled", "false").await;
         post(&world, ann, "state", json!({ "isUserLocked": true })).await;
-        kept_out_by(&world, ann, "LockedByAdministrator", json!("SetUserState")).await;
+        let told = kept_out_by(&world, ann, "LockedByAdministrator", json!("SetUserState")).await;
+        assert_eq!(told["text"], "An administrator has locked the user for good.");
         patch(&world, ann, json!({ "isUserLockEnabled": false })).await;
         assert_can(&world, ann, &["Password"]).await;
         assert!(is_let_in(&world, &home, "ann").await, "an exempt user is held by no lock");
@@ -136,11 +137,20 @@ on_both_engines! {
         let told = kept_out_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
         assert_eq!(told["text"], "The user is locked for a while after 5 wrong attempts.");
         assert!(millis(&told["until"]) > now(), "{told}");
+        world.set_option("AttemptsBeforeTemporaryLock", "6").await;
+        let told = kept_out_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
+        assert_eq!(told["text"], "The user is locked for a while, by an administrator or by 5 wrong attempts.");
         unlock().await;
         world.set_option("AttemptsBeforeUserLocked", "3").await;
         guess(&world, &home, 3).await;
         let told = kept_out_by(&world, ann, "LockedByFailures", json!("ResetAccessFailedCount")).await;
         assert_eq!(told["text"], "The user is locked after 3 wrong attempts.");
+        // once the option is another, nobody knows who locked
+        for value in ["0", "10"] {
+            world.set_option("AttemptsBeforeUserLocked", value).await;
+            let told = kept_out_by(&world, ann, "LockedForGood", json!("SetUserState")).await;
+            assert_eq!(told["text"], "The user is locked for good, by an administrator or by 3 wrong attempts.");
+        }
         unlock().await;
         let begun = "UPDATE user_account SET closing_attempt = id, closing_since = ?1 WHERE login_name = 'ann'";
         world.sql(vec![(begun, vec![Bound::Int(now())])]).await;

@@ -15,13 +15,15 @@ use crate::{
     password::{is_set, options},
 };
 
-/// What can be judged, in order. Of the three last but two there is one line: for the best of what there is.
-const CHECKS: [&str; 14] = [
+/// What can be judged, in order. Of the three last but two there is one line: for the best of what there is. `LockedForGood` is
+/// in the place of `LockedByAdministrator` where nobody knows who locked.
+const CHECKS: [&str; 15] = [
     "Deleted",
     "Active",
     "ValidFrom",
     "ValidTo",
     "LockedByAdministrator",
+    "LockedForGood",
     "LockedByFailures",
     "LockedForNow",
     "AttemptUndecided",
@@ -220,18 +222,24 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
     let (all, for_now) = (lockout.failed_user_login_attempts, lockout.failed_temporary_lock_attempts);
     let locked_for_now = if lockout::is_last_for_now(&lockout, limits) {
         format!("The user is locked for a while after {for_now} wrong attempts.")
+    } else if for_now > 0 {
+        format!("The user is locked for a while, by an administrator or by {for_now} wrong attempts.")
     } else {
         "The user is locked for a while by an administrator.".to_owned()
     };
     let after = format!("The user is locked after {all} wrong attempts.");
+    // what locks may have been another number when it did
+    let (by_whom, by_somebody) = if is_locked && !by_failures && all > 0 {
+        let text = format!("The user is locked for good, by an administrator or by {all} wrong attempts.");
+        ("LockedForGood", text)
+    } else {
+        ("LockedByAdministrator", "An administrator has locked the user for good.".to_owned())
+    };
     [
         Line::new(
-            "LockedByAdministrator",
+            by_whom,
             !is_locked || by_failures,
-            (
-                "No administrator has locked the user for good.",
-                "An administrator has locked the user for good.",
-            ),
+            ("No administrator has locked the user for good.", &by_somebody),
             "SetUserState",
         ),
         Line::new(

@@ -41,7 +41,7 @@ const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false
 const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
     RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
     SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
-    PkceRequired (true), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \
+    PkceRequired (false), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \
     RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, BrandName, BrandLogo, BrandColour, PageLinks, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00), EventRetention (7.00:00:00)";
 
 /// dataType and editorType follow the default's form.

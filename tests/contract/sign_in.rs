@@ -2,6 +2,7 @@
 
 mod administration;
 pub mod administrator;
+mod app_settings;
 mod appearance;
 mod attacks;
 mod below_a_path;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chancery_record::Value;
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::{
     Claims, OAuthError, Rights, TokenService,
@@ -60,14 +61,36 @@ pub async fn introspect(
     }
     let mut body = serde_json::to_value(claims.as_ref())
         .map_err(|_| OAuthError::new(500, "server_error", "The token cannot be shown."))?;
+    let person = claims.gid.map(|_| claims.sub);
+    let username = match person {
+        Some(person) => {
+            store.run("ReadUsername", Mode::Quick, None, move |tx| username_of(tx, person)).await?
+        }
+        None => None,
+    };
     if let Some(members) = body.as_object_mut() {
+        members.extend(username.map(|name| ("username".to_owned(), json!(name))));
         members.insert("active".into(), json!(true));
         members.insert("token_type".into(), json!(claims.token_type()));
     }
     Ok(body.to_string())
 }
 
-fn owns_one(tx: &mut Tx<'_>, client: uuid::Uuid, audience: &[String]) -> Result<bool, Error> {
+/// The login name of a person (RFC 7662, section 2.2), by the oldest of the identities in user stores.
+fn username_of(tx: &mut Tx<'_>, person: Uuid) -> Result<Option<String>, Error> {
+    let text = "SELECT o.rid, i.subject FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
+        JOIN idp_instance o ON o.id = i.idp_instance_id \
+        WHERE u.id = ?1 AND i.lifecycle_status = 'Active' ORDER BY i.rid LIMIT 1";
+    let found = tx.one(text, &[person.into()], |row| Ok((row.int(0)?, row.text(1)?.to_owned())))?;
+    let Some((store, Ok(user))) = found.map(|(store, subject)| (store, Uuid::try_parse(&subject))) else {
+        return Ok(None);
+    };
+    let text = "SELECT login_name FROM user_account WHERE store = ?1 AND id = ?2";
+    tx.one(text, &[store.into(), user.into()], |row| Ok(row.text(0)?.to_owned()))
+}
+
+fn owns_one(tx: &mut Tx<'_>, client: Uuid, audience: &[String]) -> Result<bool, Error> {
     let names: Vec<String> = (2..2 + audience.len()).map(|number| format!("?{number}")).collect();
     if names.is_empty() {
         return Ok(false);
@@ -83,7 +106,7 @@ fn owns_one(tx: &mut Tx<'_>, client: uuid::Uuid, audience: &[String]) -> Result<
     Ok(tx.one(&text, &parameters, |_| Ok(()))?.is_some())
 }
 
-fn administers_all(tx: &mut Tx<'_>, client: uuid::Uuid) -> Result<bool, Error> {
+fn administers_all(tx: &mut Tx<'_>, client: Uuid) -> Result<bool, Error> {
     let text = "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
     Ok(tx.one(text, &[Value::Id(client)], |_| Ok(()))?.is_some())
 }

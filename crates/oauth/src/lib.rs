@@ -68,7 +68,7 @@ pub use profile::{Finding, KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
 pub use redirect::{RedirectKind, is_claimable, is_registered_redirect};
 pub use refusal::{Code, Refusal};
-pub use scope::{OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
+pub use scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
 pub use target::{is_same_resource, normal_resource};
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub struct EndSession {
     pub client_id: Option<String>,
     /// `post_logout_redirect_uri`. It is not yet known to be the client app's: one of type Logout, byte for byte.
     pub post_logout_redirect_uri: Option<String>,
-    /// `state`, up to 2,048 characters.
+    /// `state`, up to 4,096 characters.
     pub state: Option<String>,
     /// `logout_hint`
     pub logout_hint: Option<String>,

@@ -3,7 +3,7 @@
 use crate::{Code, Refusal};
 
 /// The most characters of `state`.
-const MAX_STATE: usize = 2048;
+const MAX_STATE: usize = 4096;
 /// The most language tags that are looked at, and the bytes that one may have (RFC 5646, section 4.4.1).
 const MAX_LOCALES: usize = 32;
 const MAX_LOCALE: usize = 35;
@@ -58,7 +58,7 @@ impl<'a> Parameters<'a> {
 
     /// `state`, which comes back as it was.
     pub fn state(self) -> Result<Option<&'a str>, Refusal> {
-        self.bounded("state", MAX_STATE, "state has more than 2048 characters.")
+        self.bounded("state", MAX_STATE, "state has more than 4096 characters.")
     }
 
     /// `ui_locales`: language tags, the preferred one first. It is a wish, so what is no tag is left out.

@@ -11,9 +11,11 @@ const MAX_WORDS: usize = 100;
 
 /// The scope words that every client app may ask for, as discovery lists them (OpenID Connect Core 1.0,
 /// sections 3.1.2.1, 5.4 and 11; `groups` is this server's). Without `openid` a request is one of plain OAuth.
-pub const STANDARD_SCOPES: [&str; 6] = [OPENID, "profile", "email", "phone", "groups", OFFLINE_ACCESS];
+pub const STANDARD_SCOPES: [&str; 6] = [OPENID, "profile", "email", "phone", GROUPS, OFFLINE_ACCESS];
 /// The word that makes a request one of OpenID Connect.
 pub const OPENID: &str = "openid";
+/// The word that asks for the names of the person's groups.
+pub const GROUPS: &str = "groups";
 /// The word that asks for a refresh token.
 pub const OFFLINE_ACCESS: &str = "offline_access";
 

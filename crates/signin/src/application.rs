@@ -31,6 +31,17 @@ pub enum ConsentMode {
     External,
 }
 
+/// Whether authorization requests need PKCE (`pkce`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PkceMode {
+    /// As the tenant's option PkceRequired has it.
+    AsTenant,
+    /// They do.
+    Required,
+    /// They do not.
+    Optional,
+}
+
 /// A client app that people sign in to.
 #[expect(clippy::struct_excessive_bools, reason = "the members of a client app are what they are")]
 #[derive(Clone, Debug)]
@@ -75,6 +86,10 @@ pub struct Application {
     pub consent: ConsentMode,
     /// `allowedResponseTypes`
     pub allowed_response_types: String,
+    /// `pkce`
+    pub pkce: PkceMode,
+    /// Whether ID tokens have the claims of the granted scopes (`idTokenClaims`).
+    pub tells_in_id_token: bool,
     /// `securityProfile`
     pub security_profile: String,
     /// Whether a second factor is asked for.
@@ -184,6 +199,15 @@ impl Application {
         stores.find(|store| Some(store.id) == id || fold(&store.name) == name).map(|store| store.id)
     }
 
+    /// Whether its authorization requests need PKCE, where it signs people in at these tenants.
+    pub fn needs_pkce<'a>(&self, mut tenants: impl Iterator<Item = &'a ServingTenant>) -> bool {
+        match self.pkce {
+            PkceMode::AsTenant => tenants.any(|tenant| tenant.options.flag("PkceRequired")),
+            PkceMode::Required => true,
+            PkceMode::Optional => false,
+        }
+    }
+
     /// The part of a scope that the client app may be granted.
     ///
     /// # Errors
@@ -219,6 +243,7 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
         client,
         allow_user_login: application.allow_user_login,
         scope_filter_enabled: application.scope_filter_enabled,
+        has_groups: application.includes_groups,
         scopes: &scopes,
     })
 }

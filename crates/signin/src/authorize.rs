@@ -190,10 +190,10 @@ fn judge(
         let detail = "Answers without a code are not served yet.";
         return Err(Refusal::new(Code::UnsupportedResponseType, detail));
     }
-    let mut served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
+    let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
     // a tenant that may be chosen later counts, too
-    let is_pkce_required = served.any(|tenant| tenant.options.flag("PkceRequired"));
-    let terms = Terms { is_pkce_required, is_pushed: false, is_signed: false };
+    let terms =
+        Terms { is_pkce_required: application.needs_pkce(served), is_pushed: false, is_signed: false };
     with_facts(application, |facts| check_request(request, facts, terms))
 }
 

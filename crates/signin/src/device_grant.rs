@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::audience,
+    claims,
     device::{INTERVAL, associated_data, digest},
     grant::Grant,
     granted::Granted,
@@ -165,10 +166,10 @@ fn redeem(
     let tenant = application.serving(granted.tenant, granted.issuing);
     let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
     let Some(tenant) = tenant else { return Ok(Err(invalid_grant(NOT_GOOD))) };
-    if person::admit(tx, application, (granted.person, granted.instance), granted.tenant, shown.now)?.is_err()
-    {
+    let of = (granted.person, granted.instance);
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, shown.now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
-    }
+    };
     let aud = match audience(tx, application, &granted.resources)? {
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
@@ -181,6 +182,7 @@ fn redeem(
     let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
     Ok(Ok(Tokens {
         grant: grant.id,
+        person: claims::in_id_token(tx, application, &admitted, &grant.granted.scope)?,
         scope: grant.granted.scope.clone(),
         granted: grant.granted,
         aud,

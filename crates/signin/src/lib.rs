@@ -11,6 +11,7 @@ mod appearance;
 mod application;
 mod audience;
 mod authorize;
+mod claims;
 mod code;
 mod completion;
 mod confirm;
@@ -55,6 +56,7 @@ pub use appearance::{Appearance, Appearances, Asset, Owners};
 pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;
+pub use claims::person_claims;
 pub use confirm::Confirmation;
 pub use console::{
     CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,
@@ -84,4 +86,4 @@ pub use refresh_token_care::shows_refresh_token;
 pub use registered::Registered;
 pub use reset::{RESET, RESET_PATH, ResetLink, ResetPlace, ResetRequest, reset_page};
 pub use step::GivenConsent;
-pub use userinfo::{UserInfoRefusal, person_claims};
+pub use userinfo::UserInfoRefusal;

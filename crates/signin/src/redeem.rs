@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
+    claims,
     code::{self, ShownCode},
     grant::Grant,
     person,
@@ -124,10 +125,10 @@ fn redeem(
     };
     let admitted =
         person::admit(tx, application, (granted.person, granted.instance), granted.tenant, shown.now)?;
-    if !has_session || admitted.is_err() {
+    let Some(admitted) = admitted.ok().filter(|_| has_session) else {
         let detail = "The person's session has ended, or the person is no longer admitted.";
         return Ok(Err(invalid_grant(detail)));
-    }
+    };
     let aud = match audience(tx, application, &granted.resources)?
         .and_then(|all| narrowed(all, &shown.resources))
     {
@@ -144,6 +145,7 @@ fn redeem(
     let granted = grant.granted;
     Ok(Ok(Tokens {
         grant: grant.id,
+        person: claims::in_id_token(tx, application, &admitted, &granted.scope)?,
         scope: granted.scope.clone(),
         granted,
         aud,

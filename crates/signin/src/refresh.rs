@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
+    claims,
     grant::Grant,
     person,
     provider::Provider,
@@ -132,9 +133,10 @@ fn refresh(
         note_reuse(&context, tx, &grant, tenant.subscription)?;
         return Ok(Ok(None));
     }
-    if person::admit(tx, application, (granted.person, granted.instance), granted.tenant, now)?.is_err() {
+    let of = (granted.person, granted.instance);
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
-    }
+    };
     let scope = match scope_of(application, &granted.scope, shown.scope.as_ref()) {
         Ok(scope) => scope,
         Err(refused) => return Ok(Err(refused)),
@@ -154,6 +156,7 @@ fn refresh(
         grant: grant.id,
         refresh_token: Some(RefreshToken::of(master, &grant)),
         granted,
+        person: claims::in_id_token(tx, application, &admitted, &scope)?,
         scope,
         aud,
         nonce: None,

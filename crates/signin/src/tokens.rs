@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
 use chancery_oauth::{OPENID, half_hash};
 use chancery_resource::{StoreError, settings::Options};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{granted::Granted, provider::Provider};
@@ -36,6 +36,8 @@ pub struct Tokens {
     pub scope: String,
     /// Whom the access token is for.
     pub aud: Vec<String>,
+    /// The claims of the person in the ID token.
+    pub person: Map<String, Value>,
     /// `nonce` of the authorization request.
     pub nonce: Option<String>,
     /// The refresh token that comes along.
@@ -57,7 +59,7 @@ impl Provider<'_> {
         epoch: i64,
     ) -> Result<TokenGrant, OAuthError> {
         let issued = request.now.0.div_euclid(1000);
-        let Tokens { grant, granted, scope, aud, nonce, refresh_token, lifetimes } = tokens;
+        let Tokens { grant, granted, scope, aud, person, nonce, refresh_token, lifetimes } = tokens;
         let mut claims = Claims {
             iss: request.issuer.url.clone(),
             sub: granted.person,
@@ -89,8 +91,14 @@ impl Provider<'_> {
         members.extend(refresh_token.map(|token| ("refresh_token".to_owned(), json!(token))));
         if scope.split(' ').any(|word| word == OPENID) {
             let sid = granted.session.map(|session| self.session_for(session, app.id));
-            let about =
-                IdToken { granted: &granted, nonce, sid, token: &token, lifetime: lifetimes.id_token };
+            let about = IdToken {
+                granted: &granted,
+                person,
+                nonce,
+                sid,
+                token: &token,
+                lifetime: lifetimes.id_token,
+            };
             let claims = |algorithm: &str| about.claims(request, app.id, algorithm);
             let signed = self
                 .tokens
@@ -114,6 +122,8 @@ impl Provider<'_> {
 /// What an ID token is made from.
 struct IdToken<'a> {
     granted: &'a Granted,
+    /// The claims of the person.
+    person: Map<String, Value>,
     /// `nonce`
     nonce: Option<String>,
     /// `sid`
@@ -125,7 +135,7 @@ struct IdToken<'a> {
 }
 
 impl IdToken<'_> {
-    /// The claims (OpenID Connect Core 1.0, section 2). Claims of scopes are at the UserInfo endpoint (section 5.4).
+    /// The claims (OpenID Connect Core 1.0, section 2). None of the person's takes the place of the server's own.
     fn claims(&self, request: &EndpointRequest, application: Uuid, algorithm: &str) -> Value {
         let issued = request.now.0.div_euclid(1000);
         let granted = self.granted;
@@ -143,6 +153,9 @@ impl IdToken<'_> {
             "at_hash": half_hash(self.token, algorithm),
         });
         if let Some(members) = claims.as_object_mut() {
+            for (name, value) in &self.person {
+                members.entry(name.clone()).or_insert_with(|| value.clone());
+            }
             let more = [("nonce", &self.nonce), ("sid", &self.sid)];
             members.extend(
                 more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?)))),

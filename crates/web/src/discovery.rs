@@ -86,7 +86,7 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
             "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid", "name", "given_name",
             "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
             "gender", "birthdate", "zoneinfo", "locale", "email", "email_verified", "phone_number",
-            "phone_number_verified", "groups",
+            "phone_number_verified", "groups", "groups_truncated", "updated_at",
         ],
         "acr_values_supported": ACR,
         "prompt_values_supported": ["none", "login", "consent", "select_account"],

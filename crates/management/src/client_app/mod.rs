@@ -74,6 +74,22 @@ choice_types! {
         /// FAPI 2.0 Message Signing.
         Fapi2MessageSigning,
     }
+    /// Whether authorization requests of a client app need PKCE (RFC 7636). Public and native apps need it anyway.
+    Pkce {
+        /// As the tenant's option PkceRequired has it.
+        AsTenant,
+        /// They do.
+        Required,
+        /// They do not.
+        Optional,
+    }
+    /// Which claims of the person ID tokens have.
+    IdTokenClaims {
+        /// Those of the granted scopes, as the UserInfo endpoint has them.
+        Scopes,
+        /// None: they are at the UserInfo endpoint (OpenID Connect Core, section 5.4).
+        Minimal,
+    }
     /// What people are called to a client app.
     SubjectType {
         /// What they are called to all.
@@ -210,6 +226,10 @@ record! {
         request_object_encryption_enc: Option<ContentEncryption> = OPEN,
         /// Whether it may use device codes (RFC 8628).
         allow_device_authorization_grant: bool = OPEN.or(NO),
+        /// Whether its authorization requests need PKCE.
+        pkce: Pkce = OPEN.or(DefaultValue::Text("AsTenant")),
+        /// Which claims of the person its ID tokens have.
+        id_token_claims: IdTokenClaims = OPEN.or(DefaultValue::Text("Scopes")),
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// Changes with every write to the client app.

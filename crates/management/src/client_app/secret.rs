@@ -76,6 +76,16 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Fewest bytes of a value that can sign (RFC 7518, section 3.2, for HS256).
 const SIGNING: usize = 32;
 
+/// A new value. It begins with a letter, since programs take a dash that leads for an option's.
+fn generated() -> String {
+    loop {
+        let value = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
+        if value.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return value;
+        }
+    }
+}
+
 /// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
 fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
@@ -97,7 +107,7 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Ve
     }
     for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         let given = row.text(ClientAppSecret::SECRET).map(str::to_owned);
-        let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
+        let secret = given.unwrap_or_else(generated);
         let signs = signing.contains(&row.get(ClientAppSecret::CLIENT_APP_ID)?.0);
         if !LENGTHS.contains(&secret.chars().count()) {
             violations.push(wrong(

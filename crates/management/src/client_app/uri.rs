@@ -2,9 +2,12 @@
 
 use chancery_oauth::is_claimable;
 use chancery_record::{DefaultValue, FIXED, KEY, OPEN, SHOWN, Token, Url, choice_types, id_types, record};
-use chancery_resource::{Findings, Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
+use chancery_resource::{
+    Findings, Op, Parent, ProposedRow, Reach, Rules, Shape, Unique, Violation, added, added_at, standard,
+};
 
 use super::{CLIENT_APP, ClientAppId, profile::check_uris};
+use crate::subscription::resolve::wrong;
 
 id_types! {
     /// The id of a request URI.
@@ -153,7 +156,25 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
 .ruled::<ClientAppRedirectUri>()
 .removable()
 .bumps_epoch()
-.validate_rows(|_, tx, rows| check_uris(tx, rows));
+.validate_rows(|_, tx, rows| {
+    let mut violations = check_uris(tx, rows)?;
+    violations.extend(check_wildcards(rows));
+    Ok(violations)
+});
+
+/// Refuses a new address with `*`: administrators of other servers mean any address by it, and it would match none (RFC 9700,
+/// section 2.1).
+fn check_wildcards(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
+    let is_new = |row: &ProposedRow<'_>, uri: &str| {
+        row.was.is_none_or(|was| ClientAppRedirectUri::URI.text(&was.values) != Some(uri))
+    };
+    let has_one = |row: &ProposedRow<'_>| {
+        row.text(ClientAppRedirectUri::URI).is_some_and(|uri| uri.contains('*') && is_new(row, uri))
+    };
+    let rows = rows.iter().enumerate().filter(|(_, row)| has_one(row));
+    let detail = "must not have *: addresses match exactly, so register each one";
+    rows.map(|(index, _)| wrong(index, ClientAppRedirectUri::URI, detail)).collect()
+}
 
 /// Operations on request URIs. The documents list the batches and the PATCH.
 pub static REQUEST_URIS: [Op; 9] = added_at(

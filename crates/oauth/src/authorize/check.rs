@@ -4,7 +4,7 @@ use super::request::AuthorizationRequest;
 use crate::{
     ClientFacts, Code, Refusal, Scope, SecurityProfile,
     profile::response_types,
-    scope::{OFFLINE_ACCESS, OPENID, STANDARD_SCOPES},
+    scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES},
 };
 
 /// A client app that asks, as it is now.
@@ -16,6 +16,8 @@ pub struct SignInFacts<'a> {
     pub allow_user_login: bool,
     /// `scopeFilterEnabled`
     pub scope_filter_enabled: bool,
+    /// `includeGroupsClaims`
+    pub has_groups: bool,
     /// The keys of `clientAppScopes`.
     pub scopes: &'a [&'a str],
 }
@@ -23,7 +25,8 @@ pub struct SignInFacts<'a> {
 /// What the server demands of a request, and how the request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The tenant's PkceRequired. Where the tenant is not known yet, the strictest of those that may be it.
+    /// Whether the client app's `pkce`, or the tenant's PkceRequired, asks for PKCE. Where the tenant is not known yet, the
+    /// strictest of those that may be it.
     pub is_pkce_required: bool,
     /// Whether the parameters were pushed (RFC 9126).
     pub is_pushed: bool,
@@ -71,14 +74,18 @@ pub fn check_request(
 }
 
 /// The part of a scope that a client app can be granted: its own words and the standard ones, of which a client
-/// app with the filter has `openid` alone.
+/// app with the filter has `openid` alone, and one that is not told groups does not have `groups`.
 ///
 /// # Errors
 /// `invalid_scope` where nothing is left, or the client app has the filter and something is left out.
 pub fn grantable_scope(asked: Option<&Scope>, facts: &SignInFacts<'_>) -> Result<Scope, Refusal> {
     let Some(asked) = asked else { return Ok(Scope::default()) };
-    let is_standard =
-        |word: &str| word == OPENID || (!facts.scope_filter_enabled && STANDARD_SCOPES.contains(&word));
+    let is_standard = |word: &str| {
+        word == OPENID
+            || (!facts.scope_filter_enabled
+                && STANDARD_SCOPES.contains(&word)
+                && (word != GROUPS || facts.has_groups))
+    };
     let granted = asked.filter(|word| is_standard(word) || facts.scopes.contains(&word));
     if granted.is_empty() || (facts.scope_filter_enabled && granted != *asked) {
         Err(Refusal::new(Code::InvalidScope, "The client app does not have this scope."))

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The most characters of `nonce`.
-const MAX_NONCE: usize = 512;
+const MAX_NONCE: usize = 1024;
 /// The parameters that are taken and do nothing. They are known, so they are there once.
 const WITHOUT_EFFECT: [&str; 2] = ["display", "claims_locales"];
 
@@ -60,7 +60,7 @@ pub struct AuthorizationRequest {
     pub response_mode: ResponseMode,
     /// `scope`
     pub scope: Option<Scope>,
-    /// `state`, up to 2,048 characters.
+    /// `state`, up to 4,096 characters.
     pub state: Option<String>,
     /// `nonce`, up to 512 characters.
     pub nonce: Option<String>,
@@ -118,7 +118,7 @@ impl AuthorizationRequest {
             scope: parameters.one("scope")?.map(Scope::parse).transpose()?,
             state,
             nonce: parameters
-                .bounded("nonce", MAX_NONCE, "nonce has more than 512 characters.")?
+                .bounded("nonce", MAX_NONCE, "nonce has more than 1024 characters.")?
                 .map(str::to_owned),
             challenge: read_challenge(parameters)?,
             prompt: parameters.one("prompt")?.map(Prompt::parse).transpose()?.unwrap_or_default(),

@@ -232,7 +232,7 @@ fn every_known_parameter_is_there_once_and_holds_no_nul() {
 
 #[test]
 fn state_and_nonce_come_back_as_they_were_up_to_their_length() {
-    for (name, most) in [("state", 2048), ("nonce", 512)] {
+    for (name, most) in [("state", 4096), ("nonce", 1024)] {
         let (longest, longer) = ("ä".repeat(most), "ä".repeat(most + 1));
         let request = read(&[(name, &longest)]).unwrap();
         let kept = if name == "state" { request.state } else { request.nonce };

@@ -22,6 +22,7 @@ fn with(client: &ClientFacts<'static>) -> SignInFacts<'static> {
         client: ClientFacts { allowed_response_types: ALL_TYPES, ..*client },
         allow_user_login: true,
         scope_filter_enabled: false,
+        has_groups: true,
         scopes: &["read", "write"],
     }
 }
@@ -210,6 +211,7 @@ fn profiles_hold_at_run_time() {
 
 #[test]
 fn scopes_are_standard_or_the_client_apps_own() {
+    let without_groups = SignInFacts { has_groups: false, ..facts() };
     let filtered = SignInFacts { scope_filter_enabled: true, scopes: &["read", "email"], ..facts() };
     for (facts, asked, granted) in [
         (
@@ -222,6 +224,8 @@ fn scopes_are_standard_or_the_client_apps_own() {
         (&facts(), "openid foreign read", Some("openid read")),
         (&facts(), "foreign", None),
         (&facts(), "OpenID", None),
+        (&without_groups, "openid profile groups", Some("openid profile")),
+        (&without_groups, "groups", None),
         (&filtered, "openid read email", Some("openid read email")),
         (&filtered, "openid", Some("openid")),
         (&filtered, "openid profile", None),

@@ -246,7 +246,7 @@ pub static CATALOGUE: &[Entry] = &[
     open(entry(Owner::Tenant, "SessionSliding", "true", Form::Flag)),
     open(entry(Owner::Tenant, "SessionAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, YEAR))),
     open(entry(Owner::Tenant, "BrowserSessionLifetime", "10:00:00", Form::Span(MINUTE, 30 * DAY))),
-    open(entry(Owner::Tenant, "PkceRequired", "true", Form::Flag)),
+    open(entry(Owner::Tenant, "PkceRequired", "false", Form::Flag)),
     entry(Owner::Tenant, "PasskeySatisfiesSecondFactor", "true", Form::Flag),
     entry(Owner::Tenant, "SecondFactorEnrolment", "AtSignIn", Form::Choice(&["AtSignIn", "Administrator"])),
     entry(Owner::Tenant, "RememberDeviceLifetime", "00:00:00", Form::Span(0, YEAR)),

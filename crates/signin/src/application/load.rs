@@ -14,14 +14,14 @@ use chancery_resource::{
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
-use super::{Application, ConsentMode, OfferedStore, OwnScope, ServingTenant};
+use super::{Application, ConsentMode, OfferedStore, OwnScope, PkceMode, ServingTenant};
 use crate::second_factor::OfferedFactor;
 
 const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
     a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
     a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
     a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
-    a.allow_device_authorization_grant, \
+    a.allow_device_authorization_grant, a.pkce, a.id_token_claims, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
     FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
 const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
@@ -213,7 +213,13 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         client_uri: row.optional_text(18)?,
         logo_uri: row.optional_text(19)?,
         allows_devices: row.bool(20)?,
-        asks_for_second_factor: row.bool(21)?,
+        pkce: match row.text(21)? {
+            "AsTenant" => PkceMode::AsTenant,
+            "Optional" => PkceMode::Optional,
+            _ => PkceMode::Required,
+        },
+        tells_in_id_token: row.text(22)? == "Scopes",
+        asks_for_second_factor: row.bool(23)?,
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
         scopes: Vec::new(),

@@ -1,0 +1,152 @@
+//! What an administrator sets of a client app that existing applications need: PKCE, and the claims in ID tokens.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, form, parameter, tenant_option};
+use crate::id;
+
+/// Signs in with this scope, and returns the claims of the ID token and what the UserInfo endpoint tells.
+async fn told(world: &World, home: &Home, scope: &str) -> (Value, Value) {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[("scope", scope)])).await;
+    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+    let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+    (claims(&tokens["id_token"]), bearer.get("/connect/userinfo").await.is(200).json())
+}
+
+/// Puts the user into a new group of each name.
+async fn join(world: &World, home: &Home, names: impl Iterator<Item = String>) {
+    let names: Vec<Value> = names.map(|name| json!({ "name": name })).collect();
+    let made = world.admin.post(&world.path("/Group/batch"), json!(names)).await.is(200).json();
+    let ids: Vec<&Value> = made.as_array().unwrap().iter().map(|group| &group["id"]).collect();
+    let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
+    world.admin.post(&groups, json!({ "relatedIds": ids })).await.expect(202);
+}
+
+on_both_engines! {
+    /// RFC 9700, section 2.1.1, lets a confidential app with a nonce do without PKCE.
+    async fn an_app_needs_pkce_as_it_and_its_tenant_say(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
+        let app = format!("/ClientApp/{}", id(&home.app));
+        for (pkce, of_tenant, is_refused) in [
+            ("AsTenant", "false", false),
+            ("AsTenant", "true", true),
+            ("Optional", "true", false),
+            ("Required", "false", true),
+        ] {
+            change(&world, &app, json!({ "pkce": pkce })).await;
+            tenant_option(&world, &home, "PkceRequired", of_tenant).await;
+            let left = browser.open(&plain).await.left.unwrap();
+            let error = parameter(&left, "error");
+            assert_eq!(error.as_deref(), is_refused.then_some("invalid_request"), "{pkce} {of_tenant}");
+            if !is_refused {
+                let code = parameter(&left, "code").unwrap();
+                home.redeem(&world, &code, &[("code_verifier", "")]).await.expect(200);
+            }
+        }
+    }
+
+    /// RFC 8252, section 6: nothing else proves an app that cannot keep a secret.
+    async fn a_public_app_needs_pkce_whatever_it_says(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true, "pkce": "Optional" })).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
+        let left = browser.open(&plain).await.left.unwrap();
+        assert_eq!(parameter(&left, "error").as_deref(), Some("invalid_request"));
+    }
+
+    async fn id_tokens_have_the_claims_of_the_granted_scopes(world: World) {
+        let home = Home::new(&world).await;
+        assert_eq!(home.app["idTokenClaims"], "Scopes");
+        let (token, info) = told(&world, &home, "openid profile email").await;
+        for (claim, value) in info.as_object().unwrap() {
+            assert_eq!(&token[claim], value, "{claim}");
+        }
+        assert_eq!((&token["name"], &token["email"]), (&json!("Ann Archer"), &json!("ann@example.com")));
+        let changed = info["updated_at"].as_i64().unwrap();
+        let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
+        assert!((now - 600..=now).contains(&changed), "{changed}");
+        let (token, _) = told(&world, &home, "openid").await;
+        assert_eq!((token.get("name"), token.get("email"), token.get("updated_at")), (None, None, None));
+    }
+
+    /// OpenID Connect Core 1.0, section 5.4: the claims are at the UserInfo endpoint.
+    async fn id_tokens_of_a_minimal_app_have_no_claims_of_scopes(world: World) {
+        let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
+        let (token, info) = told(&world, &home, "openid profile email").await;
+        assert_eq!((token.get("name"), token.get("email")), (None, None));
+        assert_eq!(info["name"], "Ann Archer");
+        // a body that does not name the member keeps it
+        let mut app = world.admin.get(&format!("{BASE}/ClientApp/{}", id(&home.app))).await.is(200).json();
+        app.as_object_mut().unwrap().retain(|name, value| name != "idTokenClaims" && !value.is_array());
+        let put = world.admin.put(&format!("{BASE}/ClientApp/{}", id(&home.app)), app).await.is(202).json();
+        assert_eq!(put["idTokenClaims"], "Minimal");
+    }
+
+    async fn who_has_no_name_is_called_by_the_login_name(world: World) {
+        let home = Home::new(&world).await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        let mut user = world.admin.get(&one).await.is(200).json();
+        user.as_object_mut().unwrap().retain(|name, value| !["firstName", "lastName"].contains(&name.as_str()) && !value.is_array());
+        world.admin.put(&one, user).await.expect(202);
+        let (token, info) = told(&world, &home, "openid profile").await;
+        assert_eq!((&token["name"], &info["name"]), (&json!("ann"), &json!("ann")));
+    }
+
+    /// `groups` is granted only to an app that may be told them, and an ID token has no more of them than fit into a cookie.
+    async fn groups_are_told_to_an_app_that_may_have_them(world: World) {
+        let home = Home::new(&world).await;
+        join(&world, &home, (0..3).map(|number| format!("group {number}"))).await;
+        let (token, info) = told(&world, &home, "openid groups").await;
+        assert_eq!((token.get("groups"), info.get("groups")), (None, None));
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "includeGroupsClaims": true })).await;
+        let (token, info) = told(&world, &home, "openid groups").await;
+        assert_eq!(token["groups"], json!(["group 0", "group 1", "group 2"]));
+        assert_eq!(token["groups"], info["groups"]);
+        join(&world, &home, (0..100).map(|number| format!("{number:050}"))).await;
+        let (token, info) = told(&world, &home, "openid groups").await;
+        assert_eq!((token.get("groups"), &token["groups_truncated"]), (None, &json!(true)));
+        assert_eq!(info["groups"].as_array().unwrap().len(), 103);
+    }
+
+    /// RFC 7662, section 2.2.
+    async fn introspection_tells_the_login_name_of_a_person(world: World) {
+        let home = Home::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let asked = form(
+            [
+                ("token", tokens["access_token"].as_str().unwrap()),
+                ("client_id", id(&home.app)),
+                ("client_secret", home.secret.as_str()),
+            ]
+            .into_iter(),
+        );
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, asked.into_bytes()).await;
+        assert_eq!(answer.is(200).json()["username"], "ann");
+    }
+
+    async fn a_redirect_uri_with_a_wildcard_is_refused(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        let body = json!({ "clientAppId": app["id"], "uri": "https://*.example.com/back", "redirectUriType": "Login" });
+        let problem = world.admin.post(&format!("{BASE}/ClientAppRedirectUri"), body).await.problem(400, "invalid-request");
+        assert_eq!(crate::pointers(&problem), ["/uri"]);
+        assert!(problem.to_string().contains("addresses match exactly"), "{problem}");
+    }
+
+    /// A program would take a dash that leads for an option of its own.
+    async fn generated_secrets_begin_with_a_letter(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        let new: Vec<Value> = (0..50).map(|number| json!({ "clientAppId": app["id"], "name": format!("s{number}") })).collect();
+        let made = world.admin.post(&format!("{BASE}/ClientAppSecret/batch"), json!(new)).await.is(200).json();
+        for secret in made.as_array().unwrap() {
+            let first = secret["secret"].as_str().unwrap().chars().next().unwrap();
+            assert!(first.is_ascii_alphabetic(), "{secret}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ import { endings } from './console/endings.mjs'
 import { oneself } from './console/oneself.mjs'
 import { journeys } from './console/journeys.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
+import { narrow } from './console/narrow.mjs'
 import { everyPage, media } from './console/pages.mjs'
 import { providerTried } from './console/provider.mjs'
 import { records } from './console/records.mjs'
@@ -314,6 +315,7 @@ try {
     keyboard: () => keyboard(open, prefer),
     trail: () => trail(open),
     oneself: () => oneself(open),
+    narrow: () => narrow(open),
     editor: () => editor(open, picture),
     journeys: () => journeys(open),
     configuration: () => configuration(open, picture),

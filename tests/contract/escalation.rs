@@ -8,6 +8,7 @@ mod attempt;
 mod people;
 mod planted;
 mod sequences;
+mod set_by_others;
 mod settings;
 mod walk;
 mod walk_settings;

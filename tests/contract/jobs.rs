@@ -113,13 +113,13 @@ on_both_engines! {
         assert!(!doubted().await);
     }
 
-    /// That a directory was refused to remove somebody is noted until it would be told again.
-    async fn refused_removals_are_noted_for_a_day(world: World) {
+    /// That a directory was refused to remove somebody is listed for a month.
+    async fn refused_removals_are_noted_for_thirty_days(world: World) {
         let note = "INSERT INTO directory_refusal (idp_instance_id, subject_id, told_on) \
             SELECT id, ?1, CAST(?2 AS BIGINT) FROM idp_instance WHERE name = 'default'";
-        let hours_ago = |hours: i64| Value::Int(now().0 - hours * 3_600_000);
-        let notes = [(1, 23), (2, 25)];
-        let notes = notes.map(|(subject, hours)| (note, vec![Value::Id(uuid::Uuid::from_u128(subject)), hours_ago(hours)]));
+        let days_ago = |days: i64| Value::Int(now().0 - days * 24 * 3_600_000);
+        let notes = [(1, 29), (2, 31)];
+        let notes = notes.map(|(subject, days)| (note, vec![Value::Id(uuid::Uuid::from_u128(subject)), days_ago(days)]));
         world.sql(notes.into()).await;
         let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, now()));
         run.await.map_err(|error: Error| error.to_string()).unwrap();

@@ -10,6 +10,7 @@ mod independence;
 mod makers;
 mod mirror;
 mod reconcile;
+mod set_by_other;
 mod sign_in_roles;
 mod sign_out;
 mod synchronize;
@@ -25,6 +26,7 @@ pub use identity::{
 };
 pub use independence::{is_independent, not_independent};
 pub use mirror::Mirror;
+pub use set_by_other::{Asked, CredentialKind, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};

@@ -75,6 +75,17 @@ fn of_tokens(tx: &mut Tx<'_>, tokens: &[Uuid], makers: &mut Vec<Maker>) -> Resul
     Ok(())
 }
 
+/// Who made a token of a directory of this store, or changed it, also one that is deleted; nobody where it is none.
+///
+/// # Errors
+/// The store's.
+pub fn makers_of_token(tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<Vec<Uuid>, StoreError> {
+    let mut makers = Vec::new();
+    entries(tx, (store, "ScimToken"), &[token], true, &mut makers)?;
+    // that it was stopped the token itself caused
+    Ok(makers.into_iter().map(|(maker, _)| maker).filter(|maker| *maker != token).collect())
+}
+
 /// The roles that people were assigned themselves.
 fn of_assignments(tx: &mut Tx<'_>, people: &[Uuid], makers: &mut Vec<Maker>) -> Result<(), StoreError> {
     let sql = listing("SELECT id FROM role_assignment WHERE principal_id IN ", people);

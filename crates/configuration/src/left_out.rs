@@ -10,6 +10,7 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ("ApplicationUser", PERSON),
     ("AuditTrail", RECORD),
     ("ClientAppMetadata", "what applications note about themselves; it has no batches"),
+    ("DirectoryRefusal", RECORD),
     ("Event", RECORD),
     ("EventDelivery", RECORD),
     ("EventSubscription", "its secret is told once, to whoever makes it, and it is activated after a test"),

@@ -4,16 +4,16 @@ mod cells;
 
 use cells::{
     address, app, approvals, asked, began, cert_ends, cert_name, cert_serves, cert_status, change, email,
-    enrolled, expires, factor, groups, named, occurred, origin, outcome, place, principal, replaced,
-    replacement_status, role, rule_level, rule_matches, rule_name, rule_priority, rule_status, rule_type,
-    scope, sign_in_status, signed_in, status, tenant, token_reach, token_status, token_used, used, user_name,
-    when, who,
+    enrolled, expires, factor, groups, instance, leaver, named, occurred, origin, outcome, place, principal,
+    replaced, replacement_status, role, rule_level, rule_matches, rule_name, rule_priority, rule_status,
+    rule_type, scope, sign_in_status, signed_in, status, tenant, token_reach, token_status, token_used,
+    told_on, used, user_name, when, who,
 };
 use chancery_record::Field;
 use serde_json::{Value, json};
 
 use crate::{
-    directory::{self, Resource},
+    directory::{self, Resource, encoded},
     fields::{Cell, is_made_and_told, plain, written},
     pages::reference::Names,
     visit::{hue, initials},
@@ -96,6 +96,7 @@ pub fn columns(resource: &str) -> Option<&'static [Column]> {
             ("col_enrolled", enrolled),
             ("col_used", used),
         ]),
+        "DirectoryRefusal" => Some(&[("col_who", leaver), ("col_where", instance), ("col_when", told_on)]),
         "CustomAuditTrail" => Some(&[("col_change", change), ("col_who", who), ("col_when", when)]),
         _ => None,
     }
@@ -311,6 +312,16 @@ pub fn referenced(wire: &str) -> Option<&'static Resource> {
     directory::find(name, false)
 }
 
+/// Where a row leads that has no page of its own.
+pub fn leads_to(resource: &str, row: &Value) -> Option<String> {
+    if resource != "DirectoryRefusal" {
+        return None;
+    }
+    let store = row["userStore"].as_str();
+    let people = directory::find(if store.is_some() { "User" } else { "ApplicationUser" }, store.is_some())?;
+    Some(format!("{}/{}", people.address(store), encoded(&member(row, "userId"))))
+}
+
 /// Whether an arranged list shows the name of the row that this field names.
 pub fn shows_name(resource: &str, wire: &str) -> bool {
     let is_target = wire.starts_with("applyTo");
@@ -318,6 +329,7 @@ pub fn shows_name(resource: &str, wire: &str) -> bool {
         "RoleAssignment" => wire == "principalId" || is_target,
         "CertStore" => is_target,
         "IdentityReplacement" => wire == "platformUserId",
+        "DirectoryRefusal" => wire == "idpInstanceId",
         name if name.starts_with("SignIn") => true,
         _ => false,
     }

@@ -25,6 +25,7 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["configuration", "export"], false) => pages::configuration::export(visit).await,
         (["settings"], false) => pages::all_settings::show(visit).await,
         (["health"], false) => pages::health::show(visit).await,
+        (["set-by-others"], false) => Box::pin(pages::set_by_other::show(visit)).await,
         (["find"], false) => pages::find::show(visit).await,
         (["CertStore", "new"], false) => pages::certificate::ask(visit),
         (["CertStore", "new"], true) => pages::certificate::run(visit).await,

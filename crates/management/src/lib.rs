@@ -6,9 +6,11 @@ pub mod audit_trail;
 pub mod cert_store;
 pub mod claim_rule;
 pub mod client_app;
+pub mod credential_set_by_other;
 pub mod custom_asset;
 pub mod custom_view;
 pub mod customer;
+pub mod directory_refusal;
 pub mod effective_permissions;
 pub mod event;
 pub mod event_subscription;
@@ -104,6 +106,8 @@ static OPERATIONS: &[&[Op]] = &[
     sign_in::factor::OPERATIONS,
     sign_in::consent::OPERATIONS,
     sign_in::record::OPERATIONS,
+    directory_refusal::OPERATIONS,
+    credential_set_by_other::OPERATIONS,
     &audit_trail::OPERATIONS,
     event::OPERATIONS,
     &event_subscription::OPERATIONS,

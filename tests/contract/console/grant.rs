@@ -105,6 +105,44 @@ on_both_engines! {
         assert!(told.contains("may do all of this somewhere already"), "{told}");
     }
 
+    /// Whoever grants a role is led to what others set before who do not hold it, with who that was, and where it is ended.
+    async fn what_others_set_is_told_where_a_role_is_given(world: World) {
+        let mut browser = administrator(&world).await;
+        let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
+        let eve = person(&world, "eve").await;
+        assign(&world, &eve, "UserStoreAdmin", json!({ "applyToIdpInstanceId": store["id"] })).await;
+        let grace = person(&world, "grace").await;
+        let user = world.admin.get(&world.path(&format!("/User?filter={}", encode("loginName eq \"grace\"")))).await.is(200).json()[0].clone();
+        let helper = world.client("the help desk", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
+        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+        helper.post(&reset, json!({ "newPassword": "six noisy red foxes" })).await.expect(200);
+        let label = "people with a role and credentials that others set";
+        let number = |page: &Page| page.html.split(label).next().unwrap().rsplit("<b>").next().unwrap().split('<').next().unwrap().to_owned();
+        let page = browser.open("/console").await;
+        assert_eq!(number(&page), "0", "{}", page.html);
+        let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
+        let key = hidden(&page, "key");
+        let fields = [("principalType", "PlatformUser"), ("principalId", id(&grace)), ("roleType", "SystemAdmin"), ("key", &key)];
+        let made = post(&world, &mut browser, &page, NEW, &fields).await;
+        let told = text(&made);
+        assert!(told.contains("Set by others who do not hold the role") && told.contains("set by the help desk"), "{told}");
+        let place = format!("href=\"/console/store/default/User/{}\"", id(&user));
+        assert!(made.html.contains(&place), "{}", made.html);
+        let page = browser.open("/console").await;
+        assert_eq!(number(&page), "1", "{}", page.html);
+        assert!(page.html.contains("href=\"/console/set-by-others\""), "{}", page.html);
+        let page = browser.open("/console/set-by-others").await;
+        let told = text(&page);
+        assert!(told.contains("Ada Lovelace") && told.contains("Password") && told.contains("the help desk"), "{told}");
+        assert!(page.html.contains(&place), "{}", page.html);
+        let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
+        assert!(text(&page).contains("Set by others who do not hold the role"), "{}", page.html);
+        world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
+        let page = browser.open(&format!("/console/ApplicationUser/{}", id(&grace))).await;
+        assert!(!text(&page).contains("Set by others"), "{}", page.html);
+        assert_eq!(number(&browser.open("/console").await), "0");
+    }
+
     /// Only what one may give is offered, and more is refused at its place.
     async fn nobody_gives_more_than_they_hold(world: World) {
         let (grace, _) = nested(&world).await;

@@ -32,4 +32,23 @@ on_both_engines! {
         assert_eq!((number(&page.html, labels[0]), number(&page.html, labels[3])), ("1".to_owned(), "1".to_owned()), "{}", page.html);
         assert!(page.html.contains("href=\"/console/store/default/recovery\""), "{}", page.html);
     }
+
+    /// Leavers whom a directory could not remove are counted, and listed with the way to them.
+    async fn leavers_whom_a_directory_could_not_remove_are_counted(world: World) {
+        let mut browser = administrator(&world).await;
+        let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "a directory", "reach": "All" })).await.is(201).json();
+        let directory = world.admin.with_token(token["token"].as_str().unwrap());
+        let ada = world.admin.get(&world.path(&format!("/User?filter={}", encode("loginName eq \"ada\"")))).await.is(200).json()[0].clone();
+        let label = "people whom a directory could not remove";
+        let page = browser.open("/console").await;
+        assert_eq!(number(&page.html, label), "0", "{}", page.html);
+        let user = ada["id"].as_str().unwrap();
+        assert_eq!(directory.delete(&format!("/api/scim/v2/default/Users/{user}")).await.status, 403);
+        let page = browser.open("/console").await;
+        assert_eq!(number(&page.html, label), "1", "{}", page.html);
+        assert!(page.html.contains("href=\"/console/DirectoryRefusal\""), "{}", page.html);
+        let page = browser.open("/console/DirectoryRefusal").await;
+        let place = format!("href=\"/console/store/default/User/{user}\"");
+        assert!(page.html.contains(&place) && page.html.contains("default"), "{}", page.html);
+    }
 }

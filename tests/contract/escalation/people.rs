@@ -60,6 +60,13 @@ fn patch(path: &str, value: &Value) -> Value {
     })
 }
 
+/// Makes a platform user SystemAdmin; the assignment.
+async fn assign_one(world: &World, person: &Value) -> Value {
+    let body =
+        json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": "SystemAdmin" });
+    world.make("RoleAssignment", body).await
+}
+
 fn is_refused(answer: &Answer) -> bool {
     answer.status == 403
 }
@@ -114,6 +121,37 @@ on_both_engines! {
         let told = world.admin.get(&path).await.is(200).json();
         assert_eq!(told["items"].as_array().map(Vec::len), Some(1), "once a day: {told}");
         assert_eq!(told["items"][0]["subject"], boss["id"]);
+    }
+
+    /// Whom directories could not remove is listed for those who administer the instance, until the person is gone.
+    async fn refused_removals_are_listed_until_the_person_is_gone(world: World) {
+        let (directory, instance, users) = directory(&world).await;
+        let boss = directory.post(&users, json!({ "userName": "boss" })).await.is(201).json();
+        let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "of the store", "reach": "All" })).await.is(201).json();
+        let of_store = world.admin.with_token(token["token"].as_str().unwrap());
+        let ada = person(&world, "ada", Some(("SystemAdmin", json!({})))).await;
+        let boss_s = assign_one(&world, &boss).await;
+        let refused = |one: &Value| format!("/api/scim/v2/default/Users/{}", id(one));
+        for _ in 0..2 {
+            assert!(is_refused(&directory.delete(&format!("{users}/{}", id(&boss))).await));
+            assert!(is_refused(&of_store.patch(&refused(&ada), patch("active", &json!(false))).await));
+        }
+        let list = async |client: &Client| client.get(&format!("{BASE}/DirectoryRefusal?sortBy=loginName")).await.is(200).json();
+        let all = list(&world.admin).await;
+        let told: Vec<_> = all.as_array().unwrap().iter().map(|row| (&row["loginName"], &row["userId"], &row["userStore"])).collect();
+        let (name, none) = (json!("default"), json!(null));
+        assert_eq!(told, [(&json!("ada"), &ada["id"], &name), (&json!("boss"), &boss["id"], &none)]);
+        assert!(all[1]["idpInstanceId"] == instance["id"] && all[1]["toldOn"].is_string(), "{all}");
+        let first = world.admin.get(&format!("{BASE}/DirectoryRefusal?count=1")).await.is(200).json();
+        assert_eq!(first, json!([all[1]]), "in the order in which they were refused first");
+        let helper = helper(&world).await;
+        assert_eq!(list(&helper).await, json!([all[0]]), "whoever administers one of the instances");
+        let now = world.admin.get(&world.path(&format!("/User/{}", id(&ada)))).await.is(200).json();
+        let off = json!({ "isUserActive": false, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&world.path(&format!("/User/{}", id(&ada))), off).await.expect(202);
+        world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&boss_s))).await.expect(204);
+        directory.delete(&format!("{users}/{}", id(&boss))).await.expect(204);
+        assert_eq!(list(&world.admin).await, json!([]));
     }
 
     /// The second factor of who administers, and who the person is at another provider, are nobody's who has less.

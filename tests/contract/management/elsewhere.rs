@@ -54,12 +54,29 @@ async fn ours(world: &World) -> Ours {
     for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInFactor", "SignInRecord"] {
         keys.insert(resource, id(&world.all(resource).await[0]).to_owned());
     }
+    keys.insert("DirectoryRefusal", refused_removal(world).await);
     // its deliveries are read by its own id
     keys.insert("EventDelivery", keys["EventSubscription"].clone());
     for resource in ["ApplicationUser", "ApplicationGroup"] {
         keys.insert(resource, ground.text(&format!("{{{resource} 1}}"), 0));
     }
     Ours { ground, keys }
+}
+
+/// Has a directory want to remove somebody with a role; the id of what that leaves.
+async fn refused_removal(world: &World) -> String {
+    let leaver = world.user("leaver").await;
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = format!("ApplicationUser?filter=identities.subject%20eq%20%22{}%22", id(&leaver));
+    let person = world.all(&filter).await[0].clone();
+    let role =
+        json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": "SystemAdmin" });
+    world.make("RoleAssignment", role).await;
+    let token = json!({ "name": "a directory", "reach": "All" });
+    let token = world.admin.post(&world.path("/ScimToken"), token).await.is(201).json();
+    let directory = world.admin.with_token(token["token"].as_str().unwrap());
+    assert_eq!(directory.delete(&format!("/api/scim/v2/default/Users/{}", id(&leaver))).await.status, 403);
+    id(&world.all("DirectoryRefusal").await[0]).to_owned()
 }
 
 /// An operation's path with words for what names nothing of ours.

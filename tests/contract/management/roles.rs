@@ -84,6 +84,8 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInConsent", TENANT, TENANT),
+    ("/DirectoryRefusal", NOBODY, ADMINISTRATORS),
+    ("/CredentialSetByOther", NOBODY, ADMINISTRATORS),
     ("/SignInRecord", NOBODY, RECORDS),
     // read by those who may read what the events are about; auditors have the trail
     ("/Event", NOBODY, TENANT),

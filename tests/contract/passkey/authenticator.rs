@@ -6,7 +6,7 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_testkit::{Answer, World};
+use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
 
 use crate::id;
@@ -98,10 +98,15 @@ impl Authenticator {
 
     /// Registers with a user.
     pub async fn register(&self, world: &World, user: &Value) -> Answer {
+        self.register_by(&world.admin, world, user).await
+    }
+
+    /// Has somebody register it with a user.
+    pub async fn register_by(&self, client: &Client, world: &World, user: &Value) -> Answer {
         let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
-        let begun = world.admin.post(&path, json!({})).await.is(200).json();
+        let begun = client.post(&path, json!({})).await.is(200).json();
         let answer = self.make_passkey(&begun);
-        world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+        client.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
     }
 
     /// Shows its passkey as it is asked to, of this user if it says so.

@@ -281,6 +281,31 @@ pub(super) fn factor(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("text", words.choice(&member(row, "kind"))).with_sub(codes)
 }
 
+/// Whom a directory wanted to remove.
+pub(super) fn leaver(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of(
+        "title",
+        ["loginName", "userId"]
+            .map(|wire| member(row, wire))
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or_default(),
+    )
+}
+
+pub(super) fn instance(row: &Value, (_, names): Told<'_>) -> Cell {
+    let cell = named(row, "idpInstanceId", names).unwrap_or_else(Cell::none);
+    // who may not list instances knows the store's name all the same
+    match row["userStore"].as_str() {
+        Some(store) if cell.href.is_none() => Cell::of("text", store),
+        _ => cell,
+    }
+}
+
+pub(super) fn told_on(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "toldOn")
+}
+
 /// Whether a session or a grant lives.
 pub(super) fn sign_in_status(row: &Value, (words, _): Told<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);

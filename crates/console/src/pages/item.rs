@@ -232,6 +232,7 @@ async fn item_page(
     cards.extend(aside(visit, resource, (key, row), barrier).await?);
     cards.extend(super::rights::card(visit, resource, (key, row)).await?);
     cards.extend(super::grant::card(visit, resource, row).await?);
+    cards.extend(Box::pin(super::set_by_other::card(visit, resource, (key, row))).await?);
     let mut all_acts =
         if resource.name == "Group" { super::group::acts(visit, (key, &here), barrier) } else { Vec::new() };
     if is_writable {

@@ -383,6 +383,7 @@ pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Na
         (first.kind, first.href) = ("title", None);
     }
     let href = resource.read.map(|_| format!("{}/{}", visit.address(resource), encoded(&key)));
+    let href = href.or_else(|| arranged::leads_to(resource.name, row));
     json!({ "id": key, "href": href, "avatar": arranged::avatar(resource.name, row), "cells": cells })
 }
 

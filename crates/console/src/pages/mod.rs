@@ -40,6 +40,7 @@ pub mod review;
 pub mod rights;
 pub mod rotation;
 pub mod safety;
+pub mod set_by_other;
 pub mod settings;
 pub mod standing;
 pub mod steps;

@@ -47,6 +47,7 @@ const GROUPS: [Group; 6] = [
             ("SignInSession", false, "globe"),
             ("SignInGrant", false, "key-round"),
             ("SignInFactor", false, "shield-check"),
+            ("DirectoryRefusal", false, "triangle-alert"),
         ],
     ),
     ("appearance", &[("CustomView", false, "panels-top-left"), ("CustomAsset", false, "image")]),

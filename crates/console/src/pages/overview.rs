@@ -5,7 +5,7 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{history, navigation::places, steps::steps, welcome::HERE as WIZARD};
+use super::{history, navigation::places, set_by_other, steps::steps, welcome::HERE as WIZARD};
 use crate::{arranged, directory, fields::written, visit::Visit};
 
 /// The most rows that are counted.
@@ -46,6 +46,7 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         ("replacement", "IdentityReplacement", false, "status eq \"PendingApproval\"".to_owned(), "warn"),
         ("ending", "CertStore", false, format!("validTo lt {soon}"), "warn"),
         ("broken", "IdpInstance", false, "hasConfigurationError eq true".to_owned(), "bad"),
+        ("refused_removal", "DirectoryRefusal", false, String::new(), "warn"),
     ];
     let mut tiles = Vec::new();
     for (key, name, is_of_store, filter, tone) in all {
@@ -53,13 +54,24 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         let Some(op) = visit.may(resource.list) else { continue };
         let mut input = Input::of(op, Vec::new());
         input.is_brief = true;
-        input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())];
+        input.query = vec![("count".to_owned(), MOST.to_string())];
+        if !filter.is_empty() {
+            input.query.push(("filter".to_owned(), filter));
+        }
         let count = visit.perform(input).await?.rows().len();
-        let number = if count < MOST { count.to_string() } else { format!("{MOST}+") };
-        let (tone, href) = (if count == 0 { "" } else { tone }, place(visit, resource, key));
-        tiles.push(json!({ "number": number, "label": visit.words.page(&format!("tile_{key}")), "tone": tone, "href": href }));
+        tiles.push(tile(visit, (key, tone), (count, count < MOST), &place(visit, resource, key)));
+    }
+    if let Some(counted) = Box::pin(set_by_other::count(visit)).await? {
+        tiles.push(tile(visit, ("set_by_others", "warn"), counted, set_by_other::HERE));
     }
     Ok(tiles)
+}
+
+/// A tile, of how many there are, and whether all were counted.
+fn tile(visit: &Visit<'_>, (key, tone): (&str, &str), (count, is_all): (usize, bool), href: &str) -> Value {
+    let number = if is_all { count.to_string() } else { format!("{count}+") };
+    let label = visit.words.page(&format!("tile_{key}")).to_owned();
+    json!({ "number": number, "label": label, "tone": if count == 0 { "" } else { tone }, "href": href })
 }
 
 /// Where the rows of a resource are seen to.

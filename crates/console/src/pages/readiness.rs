@@ -153,7 +153,10 @@ fn people(
 }
 
 /// Fills a list, which has nothing to choose unless `more` says so.
-fn shown(
+///
+/// # Errors
+/// The page cannot be made.
+pub fn shown(
     visit: &Visit<'_>,
     heading: &str,
     (columns, rows): (&[&str], Vec<Value>),

@@ -118,6 +118,7 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
     let rows = visit.perform(input).await?.json();
     let Some(id) = rows.pointer("/0/id").and_then(Value::as_str) else { return Ok(None) };
     let mut lines: Vec<Line> = attack(visit, id).await?.into_iter().collect();
+    lines.extend(Box::pin(super::set_by_other::line(visit, id)).await?);
     lines.push(Line {
         icon: Some(icon(people.name)),
         text: raised(&visit.words.resource(people.name)),

@@ -80,6 +80,8 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
 
 /// How long the refusal to remove somebody is not told again, in ms.
 const DAY: i64 = 24 * HOUR;
+/// How long those who administer can read of it after it was told last, in ms.
+const LISTED: i64 = 30 * DAY;
 
 /// Refuses to deactivate or delete who administers, and tells those who administer: else leavers would be forgotten. The
 /// refusal that is returned commits that, so nothing else may have been written.
@@ -98,18 +100,19 @@ pub fn hold(call: &Call, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Option<Answ
         Home::Provider => (directory(&call.context).owner.unwrap_or_default(), &APPLICATION_USER),
     };
     let told = StateTable::DirectoryRefusal.insert(
-        "(idp_instance_id, subject_id, told_on) VALUES (?1, ?2, ?3) ON CONFLICT (idp_instance_id, subject_id) \
+        "(idp_instance_id, subject_id, told_on, id) VALUES (?1, ?2, ?3, ?5) ON CONFLICT (idp_instance_id, subject_id) \
          DO UPDATE SET told_on = excluded.told_on WHERE directory_refusal.told_on <= ?4",
     );
     let now = call.context.now;
-    let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into()];
+    let new_id = call.context.new_id();
+    let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into(), new_id.into()];
     if tx.execute(&told, &parameters)? == 1 {
         note(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
     }
     Ok(Some(Answer::refusing(refusal)))
 }
 
-/// Deletes at most `piece` of the notes of refusals that would be told again.
+/// Deletes at most `piece` of the notes of refusals that are listed no longer.
 ///
 /// # Errors
 /// The store's.
@@ -118,7 +121,7 @@ pub fn prune_refusals(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64
         "WHERE (idp_instance_id, subject_id) IN (SELECT idp_instance_id, subject_id FROM directory_refusal \
          WHERE told_on <= ?1 LIMIT {piece})"
     ));
-    tx.execute(&old, &[(now.0 - DAY).into()])
+    tx.execute(&old, &[(now.0 - LISTED).into()])
 }
 
 /// Refuses to delete a person who has a role that administers nothing, or to whom client apps are open by name, unless that

@@ -122,6 +122,12 @@ impl Context {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
     }
 
+    /// Who sets something of a person now, if that is neither the person nor the server itself.
+    pub fn setter_for(&self, person: Uuid) -> Option<Uuid> {
+        let is_own = self.authority == Authority::Own;
+        self.actor.filter(|actor| !is_own && *actor != person)
+    }
+
     /// Writes what follows by itself, such as by time, or because one row mirrors another: no right of the caller decides it.
     pub fn by_itself<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let authority = std::mem::replace(&mut self.authority, Authority::Own);

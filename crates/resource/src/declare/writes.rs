@@ -1,6 +1,6 @@
 //! What the writes of a resource check, and what follows from them.
 
-use chancery_record::Value;
+use chancery_record::{Field, FieldOf, FieldType, Record, Value};
 use chancery_store::Tx;
 
 use crate::{
@@ -49,6 +49,15 @@ impl Open {
     }
 }
 
+/// The field that holds who last set others of a row, if that was not the person whose row it is.
+#[derive(Clone, Copy)]
+pub struct Setter {
+    /// The field with the id of the setter; null: the person, the server itself, or unknown.
+    pub field: &'static Field,
+    /// The fields of which it tells.
+    pub of: &'static [&'static Field],
+}
+
 /// What the writes of a resource check, and what follows from them.
 #[derive(Clone, Copy)]
 pub struct Writes {
@@ -70,6 +79,8 @@ pub struct Writes {
     pub postcondition: Option<Postcondition>,
     /// What of a row is protected while it carries roles that the caller does not hold.
     pub protection: Option<&'static Protection>,
+    /// The field that holds who last set certain fields of a row.
+    pub setter: Option<Setter>,
     /// The protection of the store that rows are of, where they decide who signs in there.
     pub store_protection: Option<&'static Protection>,
     /// Which rows anyone with access may write, whatever carries roles that they belong to.
@@ -100,6 +111,7 @@ impl Writes {
             name_change: None,
             postcondition: None,
             protection: None,
+            setter: None,
             store_protection: None,
             open: Open::Never,
             is_grave: false,
@@ -116,6 +128,23 @@ impl Shape {
     #[must_use]
     pub const fn protected_by(mut self, protection: &'static Protection) -> Self {
         self.writes.protection = Some(protection);
+        self
+    }
+
+    /// The same, where a hidden field holds who last set these fields, if that was not the person whose row it is.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+    pub const fn noting_setter<R: Record, T: FieldType>(
+        mut self,
+        field: FieldOf<R, T>,
+        of: &'static [&'static Field],
+    ) -> Self {
+        let mut at = 0;
+        while at < of.len() {
+            ask(of[at].is_of(R::TYPE_NAME), "who set it is noted of a field of another record");
+            at += 1;
+        }
+        self.writes.setter = Some(Setter { field: self.declared(field), of });
         self
     }
 

@@ -13,4 +13,5 @@ pub mod pipeline;
 pub mod precheck;
 pub mod protect;
 pub mod relate;
+pub mod setter;
 pub mod values;

@@ -207,6 +207,7 @@ pub fn keep(
         instance_id: InstanceId(context.scope.of_store()?.id),
         is_backup_eligible: credential.is_backup_eligible,
         is_backed_up: credential.is_backed_up,
+        set_by: None,
         kept: Bytes(credential.to_bytes()),
     };
     let id = passkey.id.0;

@@ -22,6 +22,7 @@ use chancery_resource::{
     Purpose, Reach, Reply, Shape, Tx, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
 use serde_json::json;
+use uuid::Uuid;
 
 pub use access_pass::{
     OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
@@ -65,6 +66,8 @@ record! {
         is_backup_eligible: bool = SHOWN,
         /// Whether it was.
         is_backed_up: bool = SHOWN,
+        /// Who registered it, if that was not the user.
+        set_by: Option<Uuid> = HIDDEN,
         /// Its public key and what was proved with it.
         kept: Bytes = HIDDEN,
     }
@@ -74,6 +77,7 @@ record! {
 pub static PASSKEY: Shape =
     Shape::of::<PasskeyCredential>("PasskeyCredential", "passkey_credential", Reach::Store)
         .owned(&USER, "user_rid")
+        .noting_setter(PasskeyCredential::SET_BY, &[PasskeyCredential::CREDENTIAL_ID_BASE64.field()])
         .unique(&[
             Unique::new("passkey_credential__store__id", &[PasskeyCredential::ID.field()]),
             Unique::new(

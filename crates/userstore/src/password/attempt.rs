@@ -267,7 +267,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     if call.request.dry_run {
         return try_only(call, tx, found, &options);
     }
-    stored_hash::put(&call.context, tx, &found, hash, &options)?;
+    stored_hash::put(&call.context, tx, &found, (hash, None), &options)?;
     stored_hash::finish(&call.context, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
 }

@@ -138,7 +138,7 @@ pub fn change(
         return Err(Problem::conflict("The user has a password since."));
     }
     let options = options(context)?;
-    stored_hash::put(context, tx, &found, made.hash("newPassword")?, &options)?;
+    stored_hash::put(context, tx, &found, (made.hash("newPassword")?, None), &options)?;
     stored_hash::finish(context, &mut found, &options)?;
     if let Some(counted) = counted {
         let succeeded = lockout::succeed(found.user.lockout(), context.now, counted.attempt);

@@ -142,12 +142,14 @@ fn of_users(text: &str, rids: &[i64]) -> Sql {
 
 /// Moves the passwords of users aside, and deletes the tokens by which they could set others.
 fn take_away(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
-    let moved = Sql::new("(user_rid, hash, changed_on, expires_on) SELECT user_rid, hash, changed_on, ")
-        .bind(context.now.0.saturating_add(KEPT));
+    let moved = Sql::new(
+        "(user_rid, hash, changed_on, set_by, expires_on) SELECT user_rid, hash, changed_on, set_by, ",
+    )
+    .bind(context.now.0.saturating_add(KEPT));
     let mut moved = moved.push(" FROM user_password WHERE user_rid IN ");
     moved.add_list(rids.iter().copied().map(Value::Int));
     // the release before this one sets passwords and leaves what was taken away
-    moved.add(" ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on, expires_on = excluded.expires_on");
+    moved.add(" ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on, set_by = excluded.set_by, expires_on = excluded.expires_on");
     tx.queue(&StateTable::RemovedPassword.insert(&moved.text), moved.parameters)?;
     for table in [StateTable::UserPassword, StateTable::PasswordReset] {
         let these = of_users("WHERE user_rid IN ", rids);
@@ -158,7 +160,7 @@ fn take_away(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Pro
 
 /// Moves what was taken away from users back.
 fn give_back(tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
-    let text = "(user_rid, hash, changed_on) SELECT user_rid, hash, changed_on FROM removed_password WHERE user_rid IN ";
+    let text = "(user_rid, hash, changed_on, set_by) SELECT user_rid, hash, changed_on, set_by FROM removed_password WHERE user_rid IN ";
     let back = of_users(text, rids);
     tx.queue(&StateTable::UserPassword.insert(&back.text), back.parameters)?;
     let these = of_users("WHERE user_rid IN ", rids);

@@ -95,7 +95,8 @@ pub fn put_new(
     member: &str,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    stored_hash::put(context, tx, found, made.hash(member)?, &options)?;
+    let set_by = context.setter_for(found.user.id.0);
+    stored_hash::put(context, tx, found, (made.hash(member)?, set_by), &options)?;
     stored_hash::finish(context, found, &options)?;
     found.user.set_lockout(lockout::reset(found.user.lockout()));
     Ok(())
@@ -111,7 +112,8 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         )));
     };
     let options = options(&call.context)?;
-    stored_hash::put(&call.context, tx, &found, made.hash("password")?, &options)?;
+    let set_by = call.context.setter_for(found.user.id.0);
+    stored_hash::put(&call.context, tx, &found, (made.hash("password")?, set_by), &options)?;
     stored_hash::finish(&call.context, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;

@@ -8,6 +8,8 @@ use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::Options;
 use chancery_resource::{Context, Problem, StateTable, StoreError, Tx};
 
+use uuid::Uuid;
+
 use crate::user::{User, UserForUpdate, sign_out_user};
 
 /// The hashes of a user's passwords. They cannot be printed.
@@ -73,12 +75,13 @@ pub fn is_unchanged(tx: &mut Tx<'_>, user: i64, changed_on: Option<Timestamp>) -
 }
 
 /// Stores a new hash. The one before, also one that was taken away, goes into the history, if the store has one, the
-/// reset token is deleted, and whoever is signed in by the password of before is so no longer.
+/// reset token is deleted, and whoever is signed in by the password of before is so no longer. `set_by`: who sets the password,
+/// if that is not the user.
 pub fn put(
     context: &Context,
     tx: &mut Tx<'_>,
     found: &UserForUpdate,
-    hash: &str,
+    (hash, set_by): (&str, Option<Uuid>),
     options: &Options,
 ) -> Result<(), Problem> {
     let rid = Value::Int(found.was.rid);
@@ -101,11 +104,11 @@ pub fn put(
     )?;
     tx.queue(
         &StateTable::UserPassword.insert(
-            "(user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = \
+            "(user_rid, hash, changed_on, set_by) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, set_by = excluded.set_by, changed_on = \
          CASE WHEN user_password.changed_on < excluded.changed_on THEN excluded.changed_on ELSE user_password.changed_on + 1 END",
         ),
-        vec![rid.clone(), hash.into(), Value::Int(context.now.0)],
+        vec![rid.clone(), hash.into(), Value::Int(context.now.0), set_by.into()],
     )?;
     tx.queue(&StateTable::RemovedPassword.delete("WHERE user_rid = ?1"), vec![rid.clone()])?;
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])?;

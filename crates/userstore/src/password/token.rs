@@ -151,7 +151,7 @@ pub(super) fn set_by_token(
     hash: &str,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    stored_hash::put(context, tx, found, hash, &options)?;
+    stored_hash::put(context, tx, found, (hash, None), &options)?;
     stored_hash::finish(context, found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     Ok(())

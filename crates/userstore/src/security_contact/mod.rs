@@ -3,13 +3,15 @@
 mod code;
 
 use chancery_record::{
-    DefaultValue, FIXED, KEY, Name, OPEN, OWNER, Record as _, SHOWN, ShortText, Timestamp, choice_types,
-    id_types, record,
+    DefaultValue, FIXED, HIDDEN, KEY, Name, OPEN, OWNER, Record as _, SHOWN, ShortText, Timestamp,
+    choice_types, id_types, record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Findings, Method as M, Op, Permit::UserStore, Problem,
     Reach, Rules, Shape, StoredRow, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
 };
+
+use uuid::Uuid;
 
 use crate::{UserId, user::USER};
 
@@ -45,6 +47,8 @@ record! {
         verified_on: Option<Timestamp> = SHOWN,
         /// When it was created.
         created_on: Option<Timestamp> = SHOWN,
+        /// Who added it, if that was not the user.
+        set_by: Option<Uuid> = HIDDEN,
     }
 }
 
@@ -73,6 +77,7 @@ pub static SECURITY_CONTACT: Shape =
     Shape::of::<SecurityContact>("SecurityContact", "security_contact", Reach::Store)
         .owned(&USER, "user_rid")
         .ruled::<SecurityContact>()
+        .noting_setter(SecurityContact::SET_BY, &[SecurityContact::VALUE.field()])
         .unique(&[
             Unique::new("security_contact__store__id", &[SecurityContact::ID.field()]),
             Unique::new("security_contact__user_rid__value_key", &[SecurityContact::VALUE.field()]),
@@ -133,6 +138,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         is_verified: false,
         verified_on: None,
         created_on: Some(call.context.now),
+        set_by: None,
     };
     let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
     insert(&call.context, tx, &SECURITY_CONTACT, Some(&owner), &values)?;

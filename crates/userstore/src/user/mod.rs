@@ -111,6 +111,9 @@ record! {
         scim_owner: Option<Uuid> = HIDDEN.audited(),
         /// What a directory tells of the user beyond the fields.
         scim_extra: Option<ScimExtra> = HIDDEN.audited(),
+        /// Who last set the login name, the e-mail address or the telephone number, or what is confirmed of them, if that
+        /// was not the user.
+        address_set_by: Option<Uuid> = HIDDEN,
         /// Attempts to sign in since the last success, which the throttle slows.
         throttle_step: i64 = HIDDEN.or(DefaultValue::Int(0)),
         /// Until when attempts are refused by the throttle.
@@ -171,6 +174,7 @@ pub fn still_counts(
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .protected_by(&PROTECTION)
+    .noting_setter(User::ADDRESS_SET_BY, ADDRESS)
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
     .after_write(lock::sign_out_if_shut_out)
@@ -198,6 +202,15 @@ const ONE: &str = "/administration/User/{id}";
 const BATCH: &str = "/administration/User/batch";
 const GROUPS: &str = "/administration/User/{userId}/groups";
 const EMAIL: &[&Field] = &[User::EMAIL_ADDRESS.field(), User::EMAIL_ADDRESS_CONFIRMED.field()];
+
+/// Where links and codes are sent to, what is typed to sign in, and who says that it is the user's.
+const ADDRESS: &[&Field] = &[
+    User::LOGIN_NAME.field(),
+    User::EMAIL_ADDRESS.field(),
+    User::EMAIL_ADDRESS_CONFIRMED.field(),
+    User::PHONE_NUMBER.field(),
+    User::PHONE_NUMBER_CONFIRMED.field(),
+];
 
 static DELTA: JsonForm = JsonForm { name: "UserDelta", schema: || delta::schema("User") };
 

@@ -1,0 +1,371 @@
+//! What lets somebody in as a person with a role, and was last set by somebody who does not hold that role: a password, an
+//! address, a passkey or a security contact that was set before a promotion.
+
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
+use chancery_record::{Timestamp, Value, choice_types};
+use chancery_resource::{
+    Authority, CarriedRole, Context, LIST, Problem, Role, RoleType, Sql, StoreError, Tx, role_condition,
+    visible,
+};
+use uuid::Uuid;
+
+use crate::{
+    APPLICATION_GROUP, APPLICATION_USER,
+    carried_roles::{of_actor, of_people},
+    makers::makers_of_token,
+};
+
+/// The most people who are looked at.
+const MOST_PEOPLE: usize = 1_000;
+
+choice_types! {
+    /// What somebody else set.
+    CredentialKind {
+        /// The password.
+        Password,
+        /// The login name, the e-mail address or the telephone number, or what is confirmed of them.
+        Address,
+        /// A passkey.
+        Passkey,
+        /// A security contact.
+        Contact,
+    }
+}
+
+/// What somebody else set of a person, who does not hold a role of the person's.
+#[derive(Clone, Debug)]
+pub struct SetByOther {
+    /// The platform user.
+    pub person: Uuid,
+    /// The user store, and the name of it.
+    pub store: (Uuid, String),
+    /// Who the person is there.
+    pub user: Uuid,
+    /// What was set.
+    pub kind: CredentialKind,
+    /// The passkey or the contact.
+    pub credential: Option<Uuid>,
+    /// Who set it: a platform user, a client app or the token of a directory.
+    pub set_by: Uuid,
+    /// When, where that is known.
+    pub set_on: Option<Timestamp>,
+    /// The highest of the person's roles that the setter does not hold.
+    pub role: RoleType,
+}
+
+/// Whom it is asked of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Everybody with a role.
+    All,
+    /// A platform user.
+    Person(Uuid),
+    /// Those in a platform group, at any depth.
+    Group(Uuid),
+}
+
+/// Finds what others set of people whom the caller sees, or of those in a group that the caller sees; and whether these were all people, and not the first 1,000.
+///
+/// # Errors
+/// The store's.
+pub fn set_by_others(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    asked: Asked,
+) -> Result<(Vec<SetByOther>, bool), Problem> {
+    if let Asked::Group(group) = asked
+        && visible(context, tx, &APPLICATION_GROUP, &[group])?.is_empty()
+    {
+        return Ok((Vec::new(), true));
+    }
+    let mut people = people(tx, asked)?;
+    let is_complete = people.len() <= MOST_PEOPLE;
+    people.truncate(MOST_PEOPLE);
+    let seen = visible(context, tx, &APPLICATION_USER, &people)?;
+    people.retain(|person| seen.contains_key(person));
+    let (mut judging, mut found) = (Judging::default(), Vec::new());
+    for chunk in people.chunks(LIST) {
+        let facts = facts(tx, chunk)?;
+        let whose: BTreeSet<Uuid> = facts.iter().map(|fact| fact.user.person).collect();
+        let whose: Vec<Uuid> = whose.into_iter().collect();
+        let carried = if whose.is_empty() { Vec::new() } else { of_people(tx, &whose)? };
+        for fact in facts {
+            let own = carried.iter().filter(|carried| carried.row == fact.user.person);
+            if let Some(role) = judging.first_above(tx, &fact, own)? {
+                found.push(fact.told(role));
+            }
+        }
+    }
+    Ok((found, is_complete))
+}
+
+/// A user of a store, and the person who that is.
+#[derive(Clone)]
+struct StoreUser {
+    person: Uuid,
+    store: i64,
+    instance: Uuid,
+    name: String,
+    id: Uuid,
+}
+
+/// Something that somebody else set.
+struct Fact {
+    user: StoreUser,
+    kind: CredentialKind,
+    credential: Option<Uuid>,
+    set_by: Uuid,
+    set_on: Option<Timestamp>,
+}
+
+impl Fact {
+    fn told(self, role: RoleType) -> SetByOther {
+        let Self { user, kind, credential, set_by, set_on } = self;
+        let StoreUser { person, instance, name, id, .. } = user;
+        SetByOther { person, store: (instance, name), user: id, kind, credential, set_by, set_on, role }
+    }
+}
+
+/// What is known of setters.
+#[derive(Default)]
+struct Judging {
+    held: HashMap<Uuid, Authority>,
+    makers: HashMap<(i64, Uuid), Vec<Uuid>>,
+}
+
+impl Judging {
+    /// The highest of a person's roles that who set something does not hold. The token of a directory holds what all hold who
+    /// made it.
+    fn first_above<'a>(
+        &mut self,
+        tx: &mut Tx<'_>,
+        fact: &Fact,
+        carried: impl Iterator<Item = &'a CarriedRole>,
+    ) -> Result<Option<RoleType>, Problem> {
+        let carried: Vec<&CarriedRole> = carried.collect();
+        if fact.set_by == fact.user.person || carried.is_empty() {
+            return Ok(None);
+        }
+        let Some(role) = self.above(tx, fact.set_by, &carried)? else { return Ok(None) };
+        let makers = self.makers(tx, (fact.user.store, fact.set_by))?;
+        let mut above = makers.is_empty().then_some(role);
+        for maker in makers.iter().filter(|maker| **maker != fact.user.person) {
+            above = above.into_iter().chain(self.above(tx, *maker, &carried)?).min();
+        }
+        Ok(above)
+    }
+
+    fn above(
+        &mut self,
+        tx: &mut Tx<'_>,
+        actor: Uuid,
+        carried: &[&CarriedRole],
+    ) -> Result<Option<RoleType>, Problem> {
+        let authority = match self.held.entry(actor) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(Authority::Roles(of_actor(tx, actor)?)),
+        };
+        let counts = |carried: &&&CarriedRole| authority.is_below(carried);
+        Ok(carried.iter().filter(counts).map(|carried| carried.role).min())
+    }
+
+    /// Who made the token of a directory; nobody where it is none.
+    fn makers(&mut self, tx: &mut Tx<'_>, (store, token): (i64, Uuid)) -> Result<Vec<Uuid>, Problem> {
+        if let Some(known) = self.makers.get(&(store, token)) {
+            return Ok(known.clone());
+        }
+        let makers = makers_of_token(tx, store, token)?;
+        self.makers.insert((store, token), makers.clone());
+        Ok(makers)
+    }
+}
+
+/// The people who are asked about, at least one more than are looked at where there are so many. Of all, those come last who can
+/// only read platform users: such a role is often everybody's.
+fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
+    let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
+    let counts = |line: &Role| line.role != RoleType::UserAdmin;
+    let mut found = Found::default();
+    match asked {
+        Asked::Person(person) => found.add(person),
+        Asked::Group(group) => {
+            let mut sql = Sql::new(GROUPS).push(" AND g.id = ").bind(group);
+            members(tx, &mut sql, &mut found)?;
+        }
+        Asked::All => {
+            holders(tx, &role_condition("r.role_type", |line| counts(line) && !is_reader(line)), &mut found)?;
+            holders(tx, &role_condition("r.role_type", is_reader), &mut found)?;
+        }
+    }
+    Ok(found.order)
+}
+
+/// People, each once, in the order in which they were found.
+#[derive(Default)]
+struct Found {
+    known: BTreeSet<Uuid>,
+    order: Vec<Uuid>,
+}
+
+impl Found {
+    fn add(&mut self, person: Uuid) {
+        if !self.is_full() && self.known.insert(person) {
+            self.order.push(person);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.order.len() > MOST_PEOPLE
+    }
+}
+
+/// The groups of user stores that platform groups are.
+const GROUPS: &str = "SELECT DISTINCT i.idp_instance_id, i.subject FROM application_group g \
+    JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE";
+
+/// Adds those who were assigned roles that meet a condition, and then those in groups that were.
+fn holders(tx: &mut Tx<'_>, condition: &str, found: &mut Found) -> Result<(), StoreError> {
+    let direct = format!(
+        "SELECT DISTINCT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformUser' AND {condition} \
+         LIMIT {}",
+        MOST_PEOPLE + 1
+    );
+    tx.query(&direct, &[], |row| {
+        found.add(row.id(0)?);
+        Ok(())
+    })?;
+    let mut groups = Sql::new(GROUPS).push(&format!(
+        " AND g.id IN (SELECT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformGroup' AND {condition})"
+    ));
+    members(tx, &mut groups, found)
+}
+
+/// Adds those in the groups of user stores that a statement selects, at any depth.
+fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), StoreError> {
+    let mut by_store: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
+    tx.query(&groups.text, &groups.parameters, |row| {
+        if let Ok(group) = Uuid::try_parse(row.text(1)?) {
+            by_store.entry(row.id(0)?).or_default().push(group);
+        }
+        Ok(())
+    })?;
+    for (instance, groups) in by_store {
+        for chunk in groups.chunks(LIST) {
+            if found.is_full() {
+                return Ok(());
+            }
+            let users = users_below(tx, instance, chunk)?;
+            for users in users.chunks(LIST) {
+                let mut sql = Sql::new(
+                    "SELECT DISTINCT u.id FROM application_identity i JOIN application_user u \
+                     ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
+                )
+                .bind(instance)
+                .push(" AND i.subject IN ");
+                sql.add_list(users.iter().map(|user| Value::Text(user.to_string())));
+                tx.query(&sql.text, &sql.parameters, |row| {
+                    found.add(row.id(0)?);
+                    Ok(())
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The users in groups of a store, at any depth: one more than are looked at where there are too many.
+fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
+    let mut sql = Sql::new(
+        "WITH RECURSIVE below (rid) AS (SELECT g.rid FROM idp_instance o JOIN user_group g ON g.store = o.rid WHERE o.id = ",
+    )
+    .bind(instance)
+    .push(" AND g.id IN ");
+    sql.add_list(groups.iter().copied().map(Value::Id));
+    sql.add(&format!(
+        " UNION SELECT e.child_rid FROM below b JOIN group_edge e ON e.parent_rid = b.rid) \
+         SELECT DISTINCT s.id FROM below b JOIN group_member m ON m.group_rid = b.rid \
+         JOIN user_account s ON s.rid = m.user_rid LIMIT {}",
+        MOST_PEOPLE + 1
+    ));
+    let mut users = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        users.push(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(users)
+}
+
+/// What others set of these people, in whichever user stores they are.
+fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
+    let mut by_store: HashMap<i64, HashMap<Uuid, StoreUser>> = HashMap::new();
+    let mut sql = Sql::new(
+        "SELECT o.rid, i.subject, u.id, o.id, o.name FROM application_user u \
+         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
+         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
+    );
+    sql.add_list(people.iter().copied().map(Value::Id));
+    tx.query(&sql.text, &sql.parameters, |row| {
+        if let Ok(id) = Uuid::try_parse(row.text(1)?) {
+            let (store, name) = (row.int(0)?, row.text(4)?.to_owned());
+            let user = StoreUser { person: row.id(2)?, store, instance: row.id(3)?, name, id };
+            by_store.entry(store).or_default().insert(id, user);
+        }
+        Ok(())
+    })?;
+    let mut facts = Vec::new();
+    for (store, users) in by_store {
+        let ids: Vec<Uuid> = users.keys().copied().collect();
+        for chunk in ids.chunks(LIST) {
+            of_store(tx, store, (chunk, &users), &mut facts)?;
+        }
+    }
+    let place = |fact: &Fact| people.iter().position(|person| *person == fact.user.person);
+    facts.sort_by_key(|fact| (place(fact), fact.kind, fact.credential));
+    Ok(facts)
+}
+
+/// The kinds of facts, and where each is: the id of what it is, who set it, and when.
+const KINDS: [(CredentialKind, &str); 4] = [
+    (
+        CredentialKind::Password,
+        "SELECT u.id, NULL, p.set_by, p.changed_on FROM user_account u JOIN user_password p ON p.user_rid = u.rid \
+         WHERE p.set_by IS NOT NULL",
+    ),
+    (
+        CredentialKind::Address,
+        "SELECT u.id, NULL, u.address_set_by, NULL FROM user_account u WHERE u.address_set_by IS NOT NULL",
+    ),
+    (
+        CredentialKind::Passkey,
+        "SELECT u.id, c.id, c.set_by, c.created_on FROM user_account u JOIN passkey_credential c ON c.user_rid = u.rid \
+         WHERE c.set_by IS NOT NULL",
+    ),
+    (
+        CredentialKind::Contact,
+        "SELECT u.id, c.id, c.set_by, c.created_on FROM user_account u JOIN security_contact c ON c.user_rid = u.rid \
+         WHERE c.set_by IS NOT NULL",
+    ),
+];
+
+/// What others set of users of a store.
+fn of_store(
+    tx: &mut Tx<'_>,
+    store: i64,
+    (ids, users): (&[Uuid], &HashMap<Uuid, StoreUser>),
+    facts: &mut Vec<Fact>,
+) -> Result<(), StoreError> {
+    for (kind, text) in KINDS {
+        let mut sql = Sql::new(text).push(" AND u.quarantined_on IS NULL AND u.store = ").bind(store);
+        sql.add(" AND u.id IN ");
+        sql.add_list(ids.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let Some(user) = users.get(&row.id(0)?) else { return Ok(()) };
+            let (credential, set_by) = (row.optional_id(1)?, row.id(2)?);
+            let set_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
+            facts.push(Fact { user: user.clone(), kind, credential, set_by, set_on });
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

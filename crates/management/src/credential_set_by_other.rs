@@ -1,0 +1,102 @@
+//! What lets somebody in as a person with a role, and was last set by somebody who does not hold that role.
+
+use chancery_application::{APPLICATION_USER, Asked, SetByOther, set_by_others};
+use chancery_record::{format_timestamp, parse_id};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::Administrator, Problem,
+    QueryParameter, ROLES, Reply, Tx,
+};
+use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+/// The length of an id.
+const ID: usize = 36;
+const PERSON: QueryParameter =
+    QueryParameter::optional("platformUserId", "Asks about this platform user alone.", ID);
+const GROUP: QueryParameter = QueryParameter::optional(
+    "platformGroupId",
+    "Asks about those alone who are in this platform group, at any depth.",
+    ID,
+);
+
+static REPLY: JsonForm = JsonForm { name: "CredentialsSetByOthers", schema };
+
+fn schema() -> Json {
+    let id = |about: &str| json!({ "type": "string", "format": "uuid", "description": about });
+    let roles: Vec<&str> = ROLES.iter().map(|line| line.role.name()).collect();
+    json!({
+        "type": "object",
+        "description": "What others set last that lets somebody in as a person with a role, where they do not hold that role.",
+        "required": ["isComplete", "items"],
+        "properties": {
+            "isComplete": { "type": "boolean", "description": "Whether everybody was looked at, and not the first 1,000 with a role." },
+            "items": { "type": "array", "description": "Each thing that was set, by people.", "items": {
+                "type": "object",
+                "required": ["platformUserId", "idpInstanceId", "userStore", "userId", "kind", "credentialId", "setBy", "setOn", "role"],
+                "properties": {
+                    "platformUserId": id("The platform user."),
+                    "idpInstanceId": id("The user store where it was set."),
+                    "userStore": { "type": "string", "description": "The name of that user store." },
+                    "userId": id("The user there."),
+                    "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact"],
+                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them." },
+                    "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, or the security contact." },
+                    "setBy": id("Who set it: a platform user, a client app, or the token of a directory."),
+                    "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, where that is known." },
+                    "role": { "type": "string", "enum": roles, "description": "The highest role of the person that who set it does not hold." },
+                },
+            } },
+        },
+    })
+}
+
+/// The operation that lists them.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "GetCredentialsSetByOthers",
+    M::Get,
+    "/CredentialSetByOther",
+    Administrator,
+    &APPLICATION_USER,
+    A::Custom(Custom { mode: Mode::Long, ..Custom::reading(read) }.replying(Reply::Json(&REPLY))),
+    "Lists the passwords, addresses, passkeys and security contacts of people with roles that were last set by others who do \
+     not hold those roles.",
+)
+.with_query(&[PERSON, GROUP])
+.added()];
+
+fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (person, group) = (id(call, &PERSON)?, id(call, &GROUP)?);
+    let asked = match (person, group) {
+        (None, None) => Asked::All,
+        (Some(person), None) => Asked::Person(person),
+        (None, Some(group)) => Asked::Group(group),
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid("platformUserId and platformGroupId are not asked for together."));
+        }
+    };
+    let (found, is_complete) = set_by_others(&call.context, tx, asked)?;
+    let items: Vec<Json> = found.iter().map(told).collect();
+    let answer = json!({ "isComplete": is_complete, "items": items });
+    call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+fn id(call: &Call, parameter: &QueryParameter) -> Result<Option<Uuid>, Problem> {
+    let text = parameter.read_optional(&call.request)?;
+    let read =
+        |text| parse_id(text).ok_or_else(|| Problem::invalid(format!("{} is a UUID.", parameter.name)));
+    text.map(read).transpose()
+}
+
+fn told(one: &SetByOther) -> Json {
+    let set_on = one.set_on.map(|moment| {
+        let mut text = Vec::new();
+        format_timestamp(moment, &mut text);
+        String::from_utf8(text).unwrap_or_default()
+    });
+    json!({
+        "platformUserId": one.person, "idpInstanceId": one.store.0, "userStore": one.store.1, "userId": one.user,
+        "kind": one.kind.name(), "credentialId": one.credential, "setBy": one.set_by, "setOn": set_on,
+        "role": one.role.name(),
+    })
+}

@@ -1,0 +1,56 @@
+//! Whom directories wanted to deactivate or delete, and were refused because the person has a role: so that leavers are not
+//! forgotten.
+
+use chancery_record::{KEY, LoginName, Name, SHOWN, Timestamp, id_types, record};
+use chancery_resource::{Action as A, Method as M, Op, Permit::Administrator, Reach, Shape};
+use uuid::Uuid;
+
+use crate::idp_instance::{IDP_INSTANCE, IdpInstanceId};
+
+id_types! {
+    /// The id of a refused removal.
+    DirectoryRefusalId
+}
+
+record! {
+    /// A person with a role whom a directory wanted to deactivate or delete. Somebody who holds that role decides.
+    pub struct DirectoryRefusal {
+        /// The entry.
+        id: DirectoryRefusalId = KEY,
+        /// The instance that the directory provisions.
+        idp_instance_id: IdpInstanceId = SHOWN,
+        /// The user of the user store, or the platform user where the instance is no user store.
+        user_id: Uuid = SHOWN,
+        /// The name of the user store; null where the instance is none.
+        user_store: Option<Name> = SHOWN,
+        /// The name by which the directory knows the person.
+        login_name: Option<LoginName> = SHOWN,
+        /// When the directory wanted it last, to the day: within 24 hours it is noted once.
+        told_on: Timestamp = SHOWN,
+    }
+}
+
+/// The shape of refused removals, which directories cause. Whoever is deactivated or gone by now is left out.
+pub static DIRECTORY_REFUSAL: Shape = Shape::of::<DirectoryRefusal>(
+    "DirectoryRefusal",
+    "(SELECT u.rid, COALESCE(d.id, d.subject_id) AS id, d.idp_instance_id, d.subject_id AS user_id, o.name AS user_store, \
+     u.login_name, d.told_on, CAST(0 AS BIGINT) AS last_entry FROM directory_refusal d \
+     JOIN idp_instance o ON o.id = d.idp_instance_id JOIN user_account u ON u.store = o.rid AND u.id = d.subject_id \
+     WHERE u.is_user_active AND u.quarantined_on IS NULL \
+     UNION ALL SELECT a.rid, COALESCE(d.id, d.subject_id), d.idp_instance_id, d.subject_id, NULL, a.user_name, d.told_on, \
+     CAST(0 AS BIGINT) FROM directory_refusal d JOIN application_user a ON a.id = d.subject_id \
+     AND a.idp_instance_id = d.idp_instance_id WHERE a.user_name IS NOT NULL AND a.is_active AND a.hidden_on IS NULL)",
+    Reach::Of(DirectoryRefusal::IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
+);
+
+/// The operation on refused removals.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "GetDirectoryRefusals",
+    M::Get,
+    "/DirectoryRefusal",
+    Administrator,
+    &DIRECTORY_REFUSAL,
+    A::List,
+    "Lists whom directories wanted to deactivate or delete in the last 30 days, and were refused because of a role.",
+)
+.added()];

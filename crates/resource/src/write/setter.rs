@@ -1,0 +1,32 @@
+//! Notes who set what of a person decides who gets in as the person, where that was not the person: see [`Setter`].
+
+use std::borrow::Cow;
+
+use chancery_record::{Field, Value};
+
+use crate::{Context, OwnerRow, Shape, declare::writes::Setter, read::emit::StoredRow};
+
+/// The values as they are written: with who sets them, if this write sets what the shape notes the setter of.
+pub fn with_setter<'a>(
+    context: &Context,
+    shape: &Shape,
+    (was, owner): (Option<&StoredRow>, Option<&OwnerRow>),
+    values: &'a [Value],
+) -> Cow<'a, [Value]> {
+    let Some(Setter { field, of }) = shape.writes.setter else { return values.into() };
+    let before = was.map(|was| was.values.as_slice());
+    let is_set = |one: &&'static Field| {
+        let now = values.get(one.index());
+        before.map_or_else(
+            || now.is_some_and(|value| !value.is_null()),
+            |before| before.get(one.index()) != now,
+        )
+    };
+    let person = owner.map(|owner| owner.id).or_else(|| shape.id_in(values));
+    let Some(person) = person.filter(|_| of.iter().any(is_set)) else { return values.into() };
+    let mut values = values.to_vec();
+    if let Some(setter) = values.get_mut(field.index()) {
+        *setter = context.setter_for(person).into();
+    }
+    values.into()
+}

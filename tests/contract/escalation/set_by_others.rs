@@ -1,0 +1,197 @@
+//! What others set before a promotion is told to whoever grants the role, until it was set anew.
+
+use chancery_testkit::{Client, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{PASSWORD, assign, default_store, group, helper, person, platform_user};
+use crate::{
+    id,
+    passkey::{
+        authenticator::{Authenticator, allow},
+        make_ready,
+    },
+};
+
+const BASE: &str = "/api/management/v2";
+const NEW: &str = "six noisy red foxes";
+
+/// What is told of a platform user, of a group's people, or of everybody.
+async fn told(world: &World, of: &str) -> Vec<Value> {
+    let told = world.admin.get(&format!("{BASE}/CredentialSetByOther{of}")).await.is(200).json();
+    assert_eq!(told["isComplete"], json!(true));
+    told["items"].as_array().unwrap().clone()
+}
+
+/// The kinds of what is told of a person.
+async fn kinds(world: &World, person: &Value) -> Vec<String> {
+    let told = told(world, &format!("?platformUserId={}", id(person))).await;
+    told.iter().map(|item| item["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn id_of_app(world: &World, name: &str) -> Value {
+    world.all(&format!("ClientApp?filter=name%20eq%20%22{name}%22")).await[0]["id"].clone()
+}
+
+fn one(world: &World, user: &Value, rest: &str) -> String {
+    world.path(&format!("/User/{}{rest}", id(user)))
+}
+
+async fn set_password(world: &World, client: &Client, user: &Value, password: &str) {
+    let body = json!({ "newPassword": password });
+    client.post(&one(world, user, "/password/reset"), body).await.expect(200);
+}
+
+async fn set_address(world: &World, client: &Client, user: &Value, address: &str) {
+    let now = world.admin.get(&one(world, user, "")).await.is(200).json();
+    let body = json!({ "emailAddress": address, "concurrencyToken": now["concurrencyToken"] });
+    client.put(&one(world, user, "/emailaddress"), body).await.expect(202);
+}
+
+/// A person sets another password, by the present one.
+async fn change_password(world: &World, name: &str) {
+    let path = world
+        .path("")
+        .replace("/administration", &format!("/PublicAdmin/user/loginname/{name}/password/change"));
+    let body = json!({ "oldPassword": PASSWORD, "newPassword": NEW });
+    world.anonymous.post(&path, body).await.expect(200);
+}
+
+on_both_engines! {
+    /// It is told with who set it, of people with roles alone, until the person or somebody with the role set it anew.
+    async fn what_others_set_before_a_promotion_is_told_until_it_is_set_anew(world: World) {
+        let helper = helper(&world).await;
+        let (ada, bob) = (person(&world, "ada", None).await, person(&world, "bob", None).await);
+        for user in [&ada, &bob] {
+            set_password(&world, &helper, user, PASSWORD).await;
+            set_address(&world, &helper, user, &format!("eve{}@example.org", id(user))).await;
+        }
+        let platform = platform_user(&world, &ada).await;
+        assert_eq!(told(&world, "").await, Vec::<Value>::new(), "nobody has a role");
+        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        let items = told(&world, "").await;
+        assert_eq!(items, told(&world, &format!("?platformUserId={}", id(&platform))).await);
+        let by = id_of_app(&world, "helper").await;
+        let store = default_store(&world).await;
+        assert_eq!(items.len(), 2, "{items:?}");
+        for (item, kind) in items.iter().zip(["Password", "Address"]) {
+            assert_eq!((&item["kind"], &item["role"], &item["setBy"]), (&json!(kind), &json!("SystemAdmin"), &by));
+            assert_eq!((&item["platformUserId"], &item["userId"]), (&platform["id"], &ada["id"]));
+            assert_eq!((&item["idpInstanceId"], &item["userStore"], &item["credentialId"]), (&store["id"], &json!("default"), &json!(null)));
+            assert_eq!(item["setOn"].is_string(), kind == "Password");
+        }
+        change_password(&world, "ada").await;
+        assert_eq!(kinds(&world, &platform).await, ["Address"]);
+        set_address(&world, &world.admin, &ada, "ada@example.org").await;
+        assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
+        world.admin.get(&format!("{BASE}/CredentialSetByOther?platformUserId=ada")).await.problem(400, "invalid-request");
+        let both = format!("{BASE}/CredentialSetByOther?platformUserId={}&platformGroupId={}", id(&platform), id(&platform));
+        world.admin.get(&both).await.problem(400, "invalid-request");
+    }
+
+    /// A name is nothing that lets somebody in.
+    async fn what_lets_nobody_in_is_not_told(world: World) {
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", None).await;
+        let now = world.admin.get(&one(&world, &ada, "")).await.is(200).json();
+        let body = json!({ "firstName": "Eve", "concurrencyToken": now["concurrencyToken"] });
+        helper.patch(&one(&world, &ada, ""), body).await.expect(202);
+        let platform = platform_user(&world, &ada).await;
+        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
+    }
+
+    /// Whoever holds the role today could act as the person anyway; whoever held it once is told.
+    async fn a_setter_who_holds_the_role_is_not_told(world: World) {
+        let store = default_store(&world).await;
+        let target = json!({ "applyToIdpInstanceId": store["id"] });
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", Some(("UserStoreAdmin", target))).await;
+        set_password(&world, &helper, &ada, PASSWORD).await;
+        let platform = platform_user(&world, &ada).await;
+        assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
+        let subscription = world.all("Subscription").await[0].clone();
+        assign(&world, "PlatformUser", &platform, ("SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription["id"] }))).await;
+        assert_eq!(kinds(&world, &platform).await, ["Password"]);
+    }
+
+    /// A role that a group gives counts as one that the person was assigned, and a removed password is told once it is given back.
+    async fn people_in_groups_with_roles_are_told_of(world: World) {
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", None).await;
+        make_ready(&world, &[&ada]).await;
+        set_password(&world, &helper, &ada, PASSWORD).await;
+        let outer = group(&world, "outer", Some(("SystemAdmin", json!({})))).await;
+        let inner = world.group("inner").await;
+        let related = |one: &Value| json!({ "relatedIds": [one["id"]] });
+        world.admin.post(&world.path(&format!("/Group/{}/membergroups", id(&outer))), related(&inner)).await.expect(202);
+        assert_eq!(told(&world, "").await, Vec::<Value>::new());
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&inner))), related(&ada)).await.expect(202);
+        let platform = world.all("ApplicationGroup?filter=name%20eq%20%22outer%22").await[0].clone();
+        let items = told(&world, &format!("?platformGroupId={}", id(&platform))).await;
+        assert_eq!(items, told(&world, "").await);
+        assert_eq!((items.len(), &items[0]["userId"], &items[0]["kind"]), (1, &ada["id"], &json!("Password")));
+        let ids = json!([ada["id"]]);
+        world.admin.post(&world.path("/User/password/remove/batch"), ids.clone()).await.expect(200);
+        assert_eq!(told(&world, "").await, Vec::<Value>::new());
+        world.admin.post(&world.path("/User/password/restore/batch"), ids).await.expect(200);
+        assert_eq!(told(&world, "").await, items);
+    }
+
+    /// Passkeys and contacts that another registered are told one by one, and no more once they are deleted.
+    async fn passkeys_and_contacts_are_told_until_they_are_deleted(world: World) {
+        allow(&world).await;
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", None).await;
+        let passkey = Authenticator::new(1).register_by(&helper, &world, &ada).await.is(201).json();
+        Authenticator::new(2).register(&world, &ada).await.expect(201);
+        let contacts = one(&world, &ada, "/security-contact");
+        let contact = helper.post(&contacts, json!({ "kind": "Phone", "value": "+4930123456" })).await.is(201).json();
+        let platform = platform_user(&world, &ada).await;
+        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        let items = told(&world, "").await;
+        let found: Vec<_> = items.iter().map(|item| (&item["kind"], &item["credentialId"])).collect();
+        assert_eq!(found, [(&json!("Passkey"), &passkey["id"]), (&json!("Contact"), &contact["id"])]);
+        let path = world.path(&format!("/PasskeyCredential/user/{}/{}", id(&ada), id(&passkey)));
+        world.admin.delete(&path).await.expect(204);
+        world.admin.delete(&format!("{contacts}/{}", id(&contact))).await.expect(204);
+        assert_eq!(told(&world, "").await, Vec::<Value>::new());
+    }
+
+    /// A directory holds what whoever made its token holds.
+    async fn what_a_directory_set_counts_as_set_by_who_made_its_token(world: World) {
+        let helper = helper(&world).await;
+        let mut people = Vec::new();
+        for (client, name) in [(&world.admin, "ada"), (&helper, "bob")] {
+            let token = client.post(&world.path("/ScimToken"), json!({ "name": name })).await.is(201).json();
+            let directory = world.admin.with_token(token["token"].as_str().unwrap());
+            let user = directory.post("/api/scim/v2/default/Users", json!({ "userName": name })).await.is(201).json();
+            people.push((platform_user(&world, &user).await, token));
+        }
+        for (person, _) in &people {
+            assign(&world, "PlatformUser", person, ("SystemAdmin", json!({}))).await;
+        }
+        assert_eq!(kinds(&world, &people[0].0).await, Vec::<String>::new());
+        let items = told(&world, "").await;
+        assert_eq!((items.len(), &items[0]["kind"], &items[0]["setBy"]), (1, &json!("Address"), &people[1].1["id"]), "{items:?}");
+        for (_, token) in &people {
+            world.admin.delete(&world.path(&format!("/ScimToken/{}", id(token)))).await.expect(204);
+        }
+        assert_eq!(told(&world, "").await, items, "also when the tokens are gone");
+    }
+
+    /// An administrator is told of the people whom they see, and nobody else is.
+    async fn an_administrator_is_told_of_the_people_in_reach(world: World) {
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", None).await;
+        set_password(&world, &helper, &ada, PASSWORD).await;
+        let platform = platform_user(&world, &ada).await;
+        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        let path = format!("{BASE}/CredentialSetByOther");
+        assert_eq!(helper.get(&path).await.is(200).json()["items"].as_array().map(Vec::len), Some(1));
+        let store = world.other_store("elsewhere").await;
+        let other = world.client("other", &[("UserStoreAdmin", None, Some(store))]).await;
+        assert_eq!(other.get(&path).await.is(200).json()["items"], json!([]));
+        let auditor = world.client("auditor", &[("AuditTrailReader", None, None)]).await;
+        auditor.get(&path).await.problem(403, "forbidden");
+    }
+}

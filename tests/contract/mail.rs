@@ -150,7 +150,8 @@ on_both_engines! {
         world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
         let program = std::path::PathBuf::from("/bin/false");
         let post = chancery::MailSettings { master: world.app.context.master.clone(), program: Some(program), networks: "".parse().unwrap() };
-        let delivered = chancery::deliver(&world.app.store, &post, chancery_web::now()).await.unwrap();
+        let permission = world.app.context.outbound.permission().unwrap();
+        let delivered = chancery::deliver(&world.app.store, permission, &post, chancery_web::now()).await.unwrap();
         assert_eq!((delivered.sent, delivered.given_up), (0, 0));
         let why = texts(&world, "SELECT last_error FROM mail_message").await;
         assert_eq!(why, ["the store has no valid mail server"], "the program was not asked");

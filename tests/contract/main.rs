@@ -12,6 +12,7 @@
 mod address;
 mod audit;
 mod auth;
+mod backup;
 mod bad_input;
 mod batch;
 mod broken;
@@ -51,6 +52,7 @@ mod management;
 mod members;
 mod moving;
 mod option;
+mod outbound;
 mod parallel;
 mod passkey;
 mod passkey_trust;

@@ -56,7 +56,7 @@ fn dependencies_point_downward() {
         ("chancery-claims", &["management"]),
         ("chancery-flow", &["signin"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
-        ("chancery-fetch", &["auth", "mail", "signin", "web", "server"]),
+        ("chancery-fetch", &["resource", "auth", "mail", "signin", "web", "server"]),
         // testkit makes the databases of tests
         ("tokio-postgres", &["store", "testkit"]),
         ("rustls-webpki", &["trust"]),
@@ -150,6 +150,46 @@ fn pages_name_what_is_there() {
                 !is_test || files.iter().any(|(_, text)| text.contains(name))
             };
             assert!(is_there, "{page} names {name}, which is not there");
+        }
+    }
+}
+
+/// Others are told something only by those who take a `Permission`. Who asks others without one is listed here, and only reads.
+#[test]
+fn nobody_tells_others_something_without_permission() {
+    let reading = [
+        "auth/src/remote_keys.rs",
+        "server/src/configuration/server.rs",
+        "server/src/elsewhere.rs",
+        "server/src/login/remote.rs",
+        "server/src/start.rs",
+    ];
+    // behind the permission: what it is for, and the stores' own connections
+    let behind = [
+        "fetch/src/",
+        "mail/src/send.rs",
+        "mail/src/program.rs",
+        "mail/src/sink/",
+        "testkit/src/",
+        // it runs while the program is built
+        "server/build.rs",
+    ];
+    let asks = |text: &str| {
+        let of_fetch = text.split("use chancery_fetch::").skip(1).filter_map(|rest| rest.split(';').next());
+        of_fetch
+            .flat_map(|names| names.split(|one: char| !one.is_alphanumeric() && one != '_'))
+            .any(|name| ["ask", "exchange", "get"].contains(&name))
+    };
+    for (path, text) in sources(&root().join("crates")) {
+        let name = path.strip_prefix(root().join("crates")).unwrap().to_str().unwrap().to_owned();
+        if behind.iter().any(|part| name.starts_with(part)) || name.contains("/tests/") {
+            continue;
+        }
+        assert!(!asks(&text) || reading.contains(&name.as_str()), "{name} asks others: is it listed?");
+        for word in
+            ["process::Command", "TcpStream::connect", "chancery_fetch::ask", "chancery_fetch::exchange"]
+        {
+            assert!(!text.contains(word), "{name} has {word}");
         }
     }
 }

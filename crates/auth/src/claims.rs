@@ -100,7 +100,8 @@ impl Claims {
     fn digest(&self, master: &MasterKey) -> String {
         // serializing text, numbers and lists of text does not fail
         let text = serde_json::to_vec(self).unwrap_or_default();
-        BASE64_URL_SAFE_NO_PAD.encode(master.digest("access-token", &text))
+        let purpose = format!("access-token{}", master.era());
+        BASE64_URL_SAFE_NO_PAD.encode(master.digest(&purpose, &text))
     }
 
     /// Stores the claims of a reference token under its digest.

@@ -335,7 +335,7 @@ impl Visit<'_> {
         let mut filled = self.plain(title, content);
         let told = json!({
             "csrf": forgery::token(&self.app.context.master, &self.visitor.digest),
-            "me": self.me(), "nav": pages::navigation::of(self), "note": self.note(),
+            "me": self.me(), "nav": pages::navigation::of(self), "note": self.note(), "quiet": self.quiet(),
         });
         if let (Some(filled), Value::Object(told)) = (filled.as_object_mut(), told) {
             filled.extend(told);
@@ -348,6 +348,12 @@ impl Visit<'_> {
             response.headers_mut().insert(HeaderName::from_static("speculation-rules"), rules);
         }
         Ok(response)
+    }
+
+    /// Why others are told nothing, if that is so: `copy` or `off`.
+    fn quiet(&self) -> Option<&'static str> {
+        let outbound = &self.app.context.outbound;
+        outbound.is_off().then_some(if outbound.is_copy() { "copy" } else { "off" })
     }
 
     /// A page that says one thing.

@@ -16,7 +16,7 @@ use tokio::{net::lookup_host, time::timeout};
 use url::{Host, Position, Url};
 
 use crate::{
-    Failure, Networks,
+    Failure, Networks, Permission,
     connection::{Connection, Connections},
 };
 
@@ -100,11 +100,17 @@ impl PostBody {
     }
 }
 
-/// Posts to a URL; the status of the answer, whose body is read within the limits and not looked at.
+/// Tells a URL something; the status of the answer, whose body is read within the limits and not looked at.
 ///
 /// # Errors
 /// [`Failure`]
-pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
+pub async fn post(
+    _: Permission,
+    url: &str,
+    body: PostBody,
+    limits: Limits,
+    policy: &Policy,
+) -> Result<u16, Failure> {
     request(url, Some(body), limits, policy, None).await.map(|answer| answer.status.as_u16())
 }
 
@@ -115,6 +121,7 @@ pub async fn post(url: &str, body: PostBody, limits: Limits, policy: &Policy) ->
 /// # Errors
 /// [`Failure`]
 pub async fn deliver(
+    _: Permission,
     url: &str,
     body: PostBody,
     limits: Limits,
@@ -138,7 +145,7 @@ pub async fn exchange(
     ask(url, PostBody { reads_refusals: true, ..PostBody::form(form) }, limits, policy).await
 }
 
-/// Sends this to a URL; the answer's status and body, where that is read.
+/// Asks a URL, which changes nothing there that anybody is told of; the answer's status and body, where that is read.
 ///
 /// # Errors
 /// [`Failure`]

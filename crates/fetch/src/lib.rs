@@ -5,12 +5,15 @@
 //! the server runs in. So names are resolved here, addresses outside the public internet are left out, and
 //! the connection goes to the very address that was checked. One that is kept for the next delivery is used
 //! again only while its address passes the same check. Redirects are not followed; size and time are bounded.
+//!
+//! What tells others something ([`post`], [`deliver`]) takes a [`Permission`], which a copy of an installation does not give.
 
 mod address;
 mod connection;
 mod failure;
 mod get;
 mod networks;
+mod outbound;
 mod tls;
 
 pub use address::is_public;
@@ -18,3 +21,4 @@ pub use connection::Connections;
 pub use failure::Failure;
 pub use get::{Limits, Policy, PostBody, ask, deliver, exchange, get, post, resolve};
 pub use networks::Networks;
+pub use outbound::{Outbound, Permission, Quiet};

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use chancery_fetch::Permission;
 use chancery_record::{Secret, Timestamp};
 use chancery_store::{Error, Mode, Store, Tx};
 use futures_util::future::join_all;
@@ -83,8 +84,8 @@ pub struct DeliveryReport {
 /// Errors of the store. Mails that could not be recorded as sent are sent again after their lease.
 pub async fn deliver_due(
     store: &Store,
-    now: Timestamp,
-    over: Timestamp,
+    permission: Permission,
+    (now, over): (Timestamp, Timestamp),
     lease: Uuid,
     open: &Open,
     server_of: &ServerOf,
@@ -95,7 +96,7 @@ pub async fn deliver_due(
     let (claimed, mut delivered) = store.run("LeaseMail", Mode::Write, None, claim).await?;
 
     let outcomes = join_all(claimed.into_iter().map(|(mail, server)| async move {
-        let outcome = attempt(&mail, server, now, began, open).await;
+        let outcome = attempt(permission, &mail, server, (now, began), open).await;
         let written = outcome.clone();
         let settle = move |tx: &mut Tx<'_>| finish(tx, mail.id, lease, now, &written);
         let held = store.run("FinishMail", Mode::Write, None, settle).await?;
@@ -153,10 +154,10 @@ fn claim(
 }
 
 async fn attempt(
+    permission: Permission,
     mail: &QueuedMail,
     transport: Option<Transport>,
-    now: Timestamp,
-    began: Instant,
+    (now, began): (Timestamp, Instant),
     open: &Open,
 ) -> Outcome {
     let failure = match (transport, open(&associated_data(mail.id), &mail.sealed_data)) {
@@ -168,7 +169,8 @@ async fn attempt(
             Failure::Transient("the store has no valid mail server".to_owned())
         }
         (Some(Transport::Program(path)), Some(data)) => {
-            match program::run(&path, mail, &data, began + program::TIME + MARGIN / 2).await {
+            let end = began + program::TIME + MARGIN / 2;
+            match program::run(permission, &path, mail, &data, end).await {
                 Ok(()) => return Outcome::Sent,
                 Err(failure) => failure,
             }
@@ -177,7 +179,8 @@ async fn attempt(
             Err(why) => Failure::Permanent(why),
             Ok(message) => {
                 // the lease outlives the sending, however long the store took to grant it
-                match send(&server, &message, began + server.timeout + MARGIN / 2).await {
+                let end = began + server.timeout + MARGIN / 2;
+                match send(permission, &server, &message, end).await {
                     Ok(()) => return Outcome::Sent,
                     Err(failure) => failure,
                 }

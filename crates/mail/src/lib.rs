@@ -22,6 +22,7 @@ mod template;
 pub use config::{MailServer, is_valid};
 pub use job::{ATTEMPTS, DeliveryReport, Open, ServerOf, Transport, deliver_due};
 pub use outbox::{
-    Counts, FIGURES, MailState, NewMail, associated_data, count, enqueue, forget, mail_state, prune,
+    Counts, FIGURES, MailState, NewMail, associated_data, count, enqueue, expire, forget, mail_state, prune,
+    take_back,
 };
 pub use template::{Kind, RenderedMail, render};

@@ -156,6 +156,42 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
     )
 }
 
+/// Gives up some of the mails that wait beyond their expiry, which a process does that sends none; returns how many. Fewer than
+/// 1000: there are no more.
+///
+/// # Errors
+/// Errors of the store.
+pub fn expire(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
+    let which = "state = ?1 AND expires_on <= ?2 AND leased_until <= ?2";
+    discard(tx, which, (WAITING, now), "it expired before it could be sent")
+}
+
+/// Gives up some of the mails that wait and have a code or a link in them, which a restore ends; returns how many. Fewer than
+/// 1000: there are no more.
+///
+/// # Errors
+/// Errors of the store.
+pub fn take_back(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
+    let which = format!(
+        "state = ?1 AND kind IN ('{}', '{}', '{}')",
+        Kind::PasswordReset.name(),
+        Kind::SecurityContactCode.name(),
+        Kind::SignInCode.name()
+    );
+    discard(tx, &which, (WAITING, now), "the installation was restored")
+}
+
+/// Gives up some of the mails that are so; `?1` is the state, `?2` the time.
+fn discard(tx: &mut Tx<'_>, which: &str, (state, now): (&str, Timestamp), why: &str) -> Result<u64, Error> {
+    tx.execute(
+        &StateTable::MailMessage.update(format_args!(
+            "SET state = '{DEAD}', due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \
+             WHERE rid IN (SELECT rid FROM mail_message WHERE {which} LIMIT {PIECE})"
+        )),
+        &[state.into(), now.0.into(), Value::Bytes(Vec::new()), why.into()],
+    )
+}
+
 /// A mail that waits in the outbox.
 pub struct QueuedMail {
     pub id: Uuid,

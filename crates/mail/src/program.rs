@@ -2,6 +2,7 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
+use chancery_fetch::Permission;
 use chancery_record::Secret;
 use serde_json::{Value, json};
 use tokio::{
@@ -17,7 +18,13 @@ pub const TIME: Duration = Duration::from_secs(30);
 
 /// Runs the program with one message as JSON on its standard input: `id`, `kind`, `recipient`, `locale` and
 /// `data`. Exit status 0 means delivered; after any other the mail is tried again.
-pub async fn run(program: &Path, mail: &QueuedMail, data: &Secret, end: Instant) -> Result<(), Failure> {
+pub async fn run(
+    _: Permission,
+    program: &Path,
+    mail: &QueuedMail,
+    data: &Secret,
+    end: Instant,
+) -> Result<(), Failure> {
     let data: Value = serde_json::from_slice(data.expose())
         .map_err(|_| Failure::Permanent("its data cannot be read".to_owned()))?;
     let message = json!({

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, net::SocketAddr, time::Duration};
 
-use chancery_fetch::resolve;
+use chancery_fetch::{Permission, resolve};
 use lettre::transport::smtp::{
     Error,
     client::{AsyncSmtpConnection, Certificate, TlsParameters},
@@ -34,7 +34,12 @@ pub enum Failure {
 ///
 /// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the certificate,
 /// of the password - is due to the configuration, which somebody may repair.
-pub async fn send(server: &MailServer, message: &ComposedMessage, end: Instant) -> Result<(), Failure> {
+pub async fn send(
+    _: Permission,
+    server: &MailServer,
+    message: &ComposedMessage,
+    end: Instant,
+) -> Result<(), Failure> {
     let end = end.min(Instant::now() + server.timeout);
     match timeout_at(end, converse(server, message)).await {
         Ok(outcome) => outcome,

@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AuditCommand, ConfigError, ConfigurationCommand,
+    backup::BACKUP_HELP,
     build::described,
     check_upgrade::CHECK_UPGRADE_HELP,
     copy::{COPY_HELP, CopyCommand},
+    installation::ADOPT_HELP,
     key::KeyCommand,
     login::{LOGIN_HELP, Login, TOKEN_HELP},
+    restore::{RESTORE_HELP, RestoreOptions},
 };
 
 const AFTER_HELP: &str = "\
@@ -29,6 +32,9 @@ Examples:
   chancery audit export --store default --output trail.jsonl
   chancery audit verify trail.jsonl --keys audit-keys.json
       Proves that an audit trail is whole; chancery audit verify --help says how.
+  chancery backup --output /backup/monday
+  chancery restore /backup/monday --replace --erasures /lists/erased
+      Copies a database beside its server, and puts the copy in place; each --help says more.
   chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
   curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
       Administers with one's own roles; chancery login --help says what the client app needs.
@@ -108,6 +114,19 @@ pub enum Command {
     /// Makes the master key another.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Copies an embedded database to a file while its server runs, checked against its audit trail.
+    #[command(after_help = BACKUP_HELP)]
+    Backup {
+        /// The file to write, readable by its owner; its manifest is written beside it
+        #[arg(long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Puts a backup in place, ends what was issued before, and erases again who was erased since.
+    #[command(after_help = RESTORE_HELP)]
+    Restore(RestoreOptions),
+    /// Makes a copy of an installation one of its own: it tells others what it has to tell again.
+    #[command(after_help = ADOPT_HELP)]
+    Adopt,
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -248,6 +267,14 @@ pub struct Options {
     /// an address in it, http is allowed to this machine [default: none]
     #[arg(long, global = true, env = "CHANCERY_EVENT_NETWORKS", value_name = "NETWORKS")]
     pub event_networks: Option<String>,
+    /// Whether others are told anything, by mail, text, event, program or sign-out: auto (not from a copy of an
+    /// installation) or off [default: auto]
+    #[arg(long, global = true, env = "CHANCERY_OUTBOUND", value_name = "WHEN")]
+    pub outbound: Option<String>,
+    /// A file, or a folder with a file for each process, to which the ids of erased people are written within seconds:
+    /// chancery restore erases them again. Keep it apart from the database [default: none]
+    #[arg(long, global = true, env = "CHANCERY_ERASURE_LIST", value_name = "PATH")]
+    pub erasure_list: Option<PathBuf>,
     /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
     /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
     #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]

@@ -9,7 +9,7 @@ pub mod secrets;
 use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
-use chancery_fetch::Networks;
+use chancery_fetch::{Networks, Outbound};
 use chancery_record::{Secret, Timestamp, format_timestamp, is_of_this_machine, parse_day, parse_timestamp};
 use chancery_resource::Proofs;
 use chancery_signin::ConsoleLifetimes;
@@ -70,6 +70,10 @@ pub struct Config {
     pub private_destinations: Networks,
     /// Networks outside the public internet that events may be sent to.
     pub event_networks: Networks,
+    /// Whether others are told anything; a copy of an installation tells them nothing in any case.
+    pub outbound: Outbound,
+    /// The file or folder to which the ids of erased people are written.
+    pub erasure_list: Option<PathBuf>,
     /// The URL of authenticator metadata.
     pub mds_url: Option<String>,
     /// The metadata signer's root certificate and name, where they are not FIDO's.
@@ -129,6 +133,15 @@ fn rate(name: &str, text: Option<&str>) -> Result<Option<u32>, ConfigError> {
 
 fn networks(name: &str, text: Option<&str>) -> Result<Networks, ConfigError> {
     text.unwrap_or_default().parse().map_err(|wrong: String| ConfigError(format!("{name}: {wrong}")))
+}
+
+/// Whether others may be told anything: a copy finds out by itself that it must not.
+fn outbound(given: Option<&str>) -> Result<Outbound, ConfigError> {
+    match given {
+        None | Some("auto") => Ok(Outbound::On),
+        Some("off") => Ok(Outbound::Off),
+        Some(text) => Err(ConfigError(format!("outbound is auto or off, not {text:?}"))),
+    }
 }
 
 /// Reads what is on or off; on where nothing is said.
@@ -214,9 +227,6 @@ impl Config {
         if version_1_sunset.is_some_and(|sunset| sunset < version_1_deprecated) {
             return Err(ConfigError("version_1_sunset must not be before version_1_deprecated".into()));
         }
-        let private_destinations = networks("private_destinations", options.private_destinations.as_deref())?;
-        let event_networks = networks("event_networks", options.event_networks.as_deref())?;
-        let trusted_proxies = networks("trusted_proxies", options.trusted_proxies.as_deref())?;
         let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
         let mds_root = match (options.mds_root, options.mds_name) {
             (Some(root), Some(name)) => Some((root, name)),
@@ -254,7 +264,7 @@ impl Config {
             metrics_listen,
             public_rate_limit,
             failed_sign_ins,
-            trusted_proxies,
+            trusted_proxies: networks("trusted_proxies", options.trusted_proxies.as_deref())?,
             limits,
             drain: Duration::from_secs(drain),
             sign_in,
@@ -265,8 +275,10 @@ impl Config {
             version_1,
             version_1_deprecated,
             version_1_sunset,
-            private_destinations,
-            event_networks,
+            private_destinations: networks("private_destinations", options.private_destinations.as_deref())?,
+            event_networks: networks("event_networks", options.event_networks.as_deref())?,
+            outbound: outbound(options.outbound.as_deref())?,
+            erasure_list: options.erasure_list,
             mds_url,
             mds_root,
             hashing,

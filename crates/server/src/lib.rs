@@ -2,6 +2,7 @@
 
 mod arguments;
 mod audit;
+mod backup;
 pub mod build;
 mod check_upgrade;
 mod config;
@@ -11,27 +12,33 @@ mod copy;
 mod database_lock;
 mod elsewhere;
 mod end;
+mod erasure_list;
 mod first_start;
+mod installation;
 mod jobs;
 mod key;
 mod log;
 mod login;
 mod recover;
 mod reload;
+mod restore;
 mod rows;
 mod running;
 mod start;
+mod trail_check;
 mod variables;
 mod webhook;
 
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, ExportSummary, export};
+pub use backup::back_up;
 pub use check_upgrade::check_upgrade;
 pub use config::{Config, ConfigError};
 pub use configuration::ConfigurationCommand;
 pub use copy::CopyCommand;
 pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{RootAccess, RootClient};
+pub use installation::adopt;
 pub use jobs::{
     Job, Leases,
     floor::raise as raise_floor,
@@ -50,5 +57,10 @@ pub use key::KeyCommand;
 pub use log::Log;
 pub use login::{Login, log_out, print_token};
 pub use reload::Reload;
+pub use restore::{
+    RestoreOptions,
+    endings::{end_audited, end_rows},
+    restore,
+};
 pub use start::{Server, StartError, console_link, figures, own_context, recover_root, services};
 pub use variables::unknown_variables;

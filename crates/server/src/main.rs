@@ -7,8 +7,9 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, build, check_upgrade, console_link,
-    exit_on_panic, log_out, print_token, recover_root, unknown_variables,
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, StartError, adopt, back_up, build,
+    check_upgrade, console_link, exit_on_panic, log_out, print_token, recover_root, restore,
+    unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -47,13 +48,14 @@ fn main() -> ExitCode {
             let _ = write!(stdout(), "{}", config.display());
             return Ok(());
         }
-        if arguments.command == Some(Command::ConsoleLink) {
-            return make_link(&config);
+        match &arguments.command {
+            Some(Command::ConsoleLink) => make_link(&config),
+            Some(Command::Recover) => make_anew(&config),
+            Some(Command::Backup { output }) => say_outcome(&config, back_up(&config, output)),
+            Some(Command::Restore(options)) => say_outcome(&config, restore(&config, options)),
+            Some(Command::Adopt) => say_outcome(&config, adopt(&config)),
+            _ => serve(&config, &arguments),
         }
-        if arguments.command == Some(Command::Recover) {
-            return make_anew(&config);
-        }
-        serve(&config, &arguments)
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -119,6 +121,19 @@ fn make_link(config: &Config) -> Result<(), String> {
     let link = runtime.block_on(console_link(config)).map_err(|error| error.to_string());
     Log::finish();
     say!("{}", link?);
+    Ok(())
+}
+
+/// Runs a command that ends with a sentence.
+fn say_outcome(
+    config: &Config,
+    command: impl Future<Output = Result<String, StartError>>,
+) -> Result<(), String> {
+    Log::start(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let outcome = runtime.block_on(command).map_err(|error| error.to_string());
+    Log::finish();
+    say!("{}", outcome?);
     Ok(())
 }
 

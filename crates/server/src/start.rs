@@ -11,7 +11,7 @@ use std::{
 };
 
 use chancery_auth::{TokenService, ensure_keys, ensure_root};
-use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
+use chancery_fetch::{Limits as FetchLimits, Networks, Outbound, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
@@ -27,9 +27,13 @@ use crate::{
     config::private::check_private,
     console,
     database_lock::DatabaseLock,
-    elsewhere, first_start,
+    elsewhere,
+    erasure_list::ErasureList,
+    first_start, installation,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
-    log, recover, webhook,
+    log, recover,
+    trail_check::check_whole,
+    webhook,
 };
 
 static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
@@ -99,6 +103,8 @@ pub struct Server {
     /// The listeners of the metrics and of the console, where they have addresses of their own.
     others: Vec<Listener>,
     mail_settings: MailSettings,
+    /// The list to which this process writes who is erased.
+    erasures: Option<ErasureList>,
     /// The lock of an embedded database, held for the server's lifetime.
     _lock: Option<DatabaseLock>,
 }
@@ -126,13 +132,23 @@ impl Server {
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         let store = open(config).await?;
-        let (app, root_access) = assemble(config, store, master, &public_url).await?;
+        check_whole(&store, &master).await?;
+        let standing = installation::learn(&store, config).await?;
+        let (master, outbound) = (master.in_era(&standing.era), standing.outbound);
+        let assembled = Assembled { config, master, public_url: &public_url, outbound };
+        let (app, root_access) = assemble(assembled, store).await?;
+        let app = Arc::new(app);
         let mail_settings = MailSettings {
             master: app.context.master.clone(),
             program: config.reset_program.clone(),
             networks: config.private_destinations.clone(),
         };
-        Ok(Self { public_url, root_access, app: Arc::new(app), listener, others, mail_settings, _lock: lock })
+        // behind what finds out another master key
+        let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
+        if let Err(quiet) = app.context.outbound.permission() {
+            app.note_warning("outbound", Some(quiet.to_string()));
+        }
+        Ok(Self { public_url, root_access, app, listener, others, mail_settings, erasures, _lock: lock })
     }
 
     /// The application, for programs that embed the server.
@@ -156,8 +172,10 @@ impl Server {
     /// The database serves newer programs alone: an upgrade has raised the floor of its schema above this one.
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) -> Result<(), StartError> {
         let store = self.app.store.clone();
-        let leases = Arc::new(Leases::new(&store, now, &self.public_url));
-        let jobs = jobs::jobs(&self.app, &self.mail_settings, now);
+        let leases = Leases::new(&store, now, &self.public_url).of_era(self.app.context.master.era());
+        let leases = Arc::new(leases);
+        let mut jobs = jobs::jobs(&self.app, &self.mail_settings, now);
+        jobs.extend(self.erasures.map(|list| jobs::erasures::job(&self.app, list)));
         let app = Arc::clone(&self.app);
         let doing = tokio::spawn(supervise(Arc::clone(&app), Arc::clone(&leases), jobs));
         let others = self.others.into_iter();
@@ -198,24 +216,17 @@ impl Server {
 /// # Errors
 /// What failed, for people.
 pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
-    if let Target::Sqlite(path) = &config.database
-        && !path.exists()
-    {
-        return Err(StartError::new(
-            format!("{} is not there", path.display()),
-            "name the server's own database",
-        ));
-    }
-    let _lock = prepare_files(config)?;
+    check_there(config)?;
     let master = read_master_key(&config.master_key_file)?;
-    let store = open(config).await?;
+    let (_lock, store) = open_existing(config).await?;
     let is_used = store.run("Recover", Mode::Quick, None, |tx| {
         tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(())).map(|found| found.is_some())
     });
     if !is_used.await.map_err(|error: Error| StartError::new("cannot read the database", error))? {
         return Err(StartError::new("there is no client app in this database", "name the server's own"));
     }
-    let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
+    let assembled = Assembled { config, master, public_url: "http://localhost", outbound: Outbound::Off };
+    let (app, _) = assemble(assembled, store.clone()).await?;
     let mut acting = own_context(&app.context, Scope::Everything);
     let root_access =
         store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut acting, tx)).await;
@@ -232,6 +243,32 @@ fn url_of(scheme: &str, address: SocketAddr) -> String {
     format!("{scheme}://{address}")
 }
 
+/// What a command calls the server, which has no listener.
+pub fn url_of_config(config: &Config) -> String {
+    config.public_url.clone().unwrap_or_else(|| url_of("http", config.listen))
+}
+
+/// Opens the database of an installation for a command, with the lock of an embedded one.
+///
+/// # Errors
+/// There is none, another server holds it, or it cannot be opened.
+pub async fn open_existing(config: &Config) -> Result<(Option<DatabaseLock>, Store), StartError> {
+    check_there(config)?;
+    let lock = prepare_files(config)?;
+    Ok((lock, open(config).await?))
+}
+
+/// Refuses an embedded database that is not there: opening it would make one.
+fn check_there(config: &Config) -> Result<(), StartError> {
+    match &config.database {
+        Target::Sqlite(path) if !path.exists() => {
+            let what = format!("{} is not there", path.display());
+            Err(StartError::new(what, "name the server's own database"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes a link by which the first administrator comes in; any former one ends.
 ///
 /// # Errors
@@ -240,8 +277,9 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     let _lock = prepare_files(config)?;
     let master = read_master_key(&config.master_key_file)?;
     let store = open(config).await?;
-    let public_url = config.public_url.clone().unwrap_or_else(|| url_of("http", config.listen));
-    let (app, _) = assemble(config, store.clone(), master, &public_url).await?;
+    let public_url = url_of_config(config);
+    let assembled = Assembled { config, master, public_url: &public_url, outbound: Outbound::Off };
+    let (app, _) = assemble(assembled, store.clone()).await?;
     let acting = own_context(&app.context, Scope::Everything);
     let made = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
@@ -260,7 +298,7 @@ async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, St
     bound.map_err(|error| StartError::new(format!("cannot listen on {address}"), error))
 }
 
-async fn open(config: &Config) -> Result<Store, StartError> {
+pub async fn open(config: &Config) -> Result<Store, StartError> {
     let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
     let (database, settings) = (config.database.clone(), config.store);
     let store = tokio::task::spawn_blocking(move || Store::open(&database, settings));
@@ -279,12 +317,24 @@ pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
 }
 
-async fn assemble(
-    config: &Config,
-    store: Store,
-    master: MasterKey,
-    public_url: &str,
-) -> Result<(App, RootAccess), StartError> {
+/// What an application is made of, beside its store.
+pub struct Assembled<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The master key, in the era of the installation.
+    pub master: MasterKey,
+    /// The server's public URL.
+    pub public_url: &'a str,
+    /// Whether others are told anything.
+    pub outbound: Outbound,
+}
+
+/// Makes the application, and what is missing in the database.
+///
+/// # Errors
+/// What failed, for people.
+pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, RootAccess), StartError> {
+    let Assembled { config, master, public_url, outbound } = assembled;
     let failed = |error: Error| StartError::new("cannot read the database", error);
     let keys = store.run("EnsureKeys", Mode::Write, None, move |tx| {
         let master = ensure_root(tx, &master, now())?;
@@ -317,6 +367,7 @@ async fn assemble(
         metadata,
         snapshot: ItemCache::default(),
         tails: Tails::default(),
+        outbound,
         send_webhook: webhook::sender(config.event_networks.clone()),
         ask_elsewhere: elsewhere::asker(config.private_destinations.clone()),
     });
@@ -384,7 +435,7 @@ pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
 }
 
 /// Creates the folders, and locks an embedded database for this process.
-fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError> {
+pub fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError> {
     let make = |folder: &Path| {
         // an existing folder keeps its permissions
         let mut builder = fs::DirBuilder::new();

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use chancery_fetch::{Connections, Failure, Limits, Networks, Policy, PostBody, deliver};
+use chancery_fetch::{Connections, Failure, Limits, Networks, Permission, Policy, PostBody, deliver};
 use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
 use chancery_webhook::LONGEST_PAUSE;
 
@@ -14,17 +14,22 @@ const EVENT: &str = "application/cloudevents+json";
 /// What sends events: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn sender(networks: Networks) -> SendWebhook {
     let shared = Arc::new((Policy::within(networks), Connections::default()));
-    Arc::new(move |request| {
+    Arc::new(move |permission, request| {
         let shared = Arc::clone(&shared);
-        Box::pin(async move { send(request, &shared.0, &shared.1).await })
+        Box::pin(async move { send(permission, request, &shared.0, &shared.1).await })
     })
 }
 
-async fn send(request: WebhookRequest, policy: &Policy, connections: &Connections) -> WebhookOutcome {
+async fn send(
+    permission: Permission,
+    request: WebhookRequest,
+    policy: &Policy,
+    connections: &Connections,
+) -> WebhookOutcome {
     let body = PostBody { headers: request.headers, ..PostBody::of(EVENT, request.body) };
     let began = Instant::now();
-    let answered =
-        deliver(&request.url, body, LIMITS, policy, (connections, request.subscription.as_u128())).await;
+    let kept = (connections, request.subscription.as_u128());
+    let answered = deliver(permission, &request.url, body, LIMITS, policy, kept).await;
     let duration = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     match answered {
         Ok((status, retry_after)) => {

@@ -167,7 +167,7 @@ impl KeptFlow {
 
     fn seal_bytes(&self, master: &MasterKey, browser: &str) -> Option<Vec<u8>> {
         let text = serde_json::to_vec(self).ok()?;
-        Some(master.seal(&associated_data(&self.id, browser), &text))
+        Some(master.seal(&associated_data(master, &self.id, browser), &text))
     }
 
     /// The flow, sealed for the browser with this cookie value; `None` where it has more bytes than a cookie has room for.
@@ -183,7 +183,7 @@ impl KeptFlow {
     }
 
     fn open_bytes(master: &MasterKey, id: &str, browser: &str, sealed: &[u8]) -> Option<Self> {
-        let text = master.open(&associated_data(id, browser), sealed)?;
+        let text = master.open(&associated_data(master, id, browser), sealed)?;
         let flow: Self = serde_json::from_slice(text.expose()).ok()?;
         Some(Self { id: id.to_owned(), ..flow })
     }
@@ -263,8 +263,9 @@ fn rows(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
-fn associated_data(id: &str, browser: &str) -> String {
-    format!("sign_in_flow/{id}/{browser}")
+/// A flow is opened in its own era alone: what people proved in one that began before a restore counts no longer.
+fn associated_data(master: &MasterKey, id: &str, browser: &str) -> String {
+    format!("sign_in_flow/{id}/{browser}{}", master.era())
 }
 
 #[cfg(test)]
@@ -292,6 +293,7 @@ mod tests {
         assert!(KeptFlow::open(&master, &kept.id, "other", &sealed).is_none());
         assert!(KeptFlow::open(&master, "another", "browser", &sealed).is_none());
         assert!(KeptFlow::open(&MasterKey::generate(), &kept.id, "browser", &sealed).is_none());
+        assert!(KeptFlow::open(&master.in_era("another"), &kept.id, "browser", &sealed).is_none());
         assert!(KeptFlow::open(&master, &kept.id, "browser", "!").is_none());
     }
 

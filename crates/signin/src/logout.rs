@@ -1,6 +1,6 @@
 //! Telling client apps by their back channel that a session ended (OpenID Connect Back-Channel Logout 1.0).
 
-use chancery_fetch::{Limits, Policy, PostBody, post};
+use chancery_fetch::{Limits, Permission, Policy, PostBody, post};
 use chancery_record::Timestamp;
 use chancery_resource::{StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
@@ -60,7 +60,12 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// Errors of the store; a token that cannot be signed.
-    pub async fn tell_sign_outs(self, policy: &Policy, now: Timestamp) -> Result<Told, StoreError> {
+    pub async fn tell_sign_outs(
+        self,
+        permission: Permission,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<Told, StoreError> {
         if !self.store.run("AnySignOuts", Mode::Quick, None, move |tx| is_any_due(tx, now)).await? {
             return Ok(Told::default());
         }
@@ -75,9 +80,8 @@ impl Provider<'_> {
             };
             let policy = policy.clone();
             sending.spawn(async move {
-                let sent =
-                    post(&delivery.uri, PostBody::form(format!("logout_token={token}")), LIMITS, &policy)
-                        .await;
+                let body = PostBody::form(format!("logout_token={token}"));
+                let sent = post(permission, &delivery.uri, body, LIMITS, &policy).await;
                 if let Err(failure) = &sent {
                     tracing::debug!(client_app = %delivery.application, ?failure, "a sign-out is not told");
                 }

@@ -194,13 +194,20 @@ impl Provider<'_> {
 
     /// Hands a text to its gateway; whether it was taken.
     async fn text(self, text: &Text) -> bool {
+        let permission = match self.context.outbound.permission() {
+            Ok(permission) => permission,
+            Err(quiet) => {
+                tracing::warn!(%quiet, "a text is not sent");
+                return false;
+            }
+        };
         let body = String::from_utf8(text.body.expose().to_vec()).unwrap_or_default();
         for attempt in 0..TRIES {
             if attempt > 0 {
                 tokio::time::sleep(REST).await;
             }
             let body = PostBody { bearer: text.token.clone(), ..PostBody::json(body.clone()) };
-            match post(&text.url, body, GATEWAY, self.tokens.destinations()).await {
+            match post(permission, &text.url, body, GATEWAY, self.tokens.destinations()).await {
                 Ok(status) if (200..300).contains(&status) => return true,
                 Ok(status) => tracing::warn!(status, "an SMS gateway refuses a text"),
                 Err(failure) => tracing::warn!(?failure, "an SMS gateway cannot be reached"),

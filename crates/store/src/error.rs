@@ -68,9 +68,18 @@ impl From<rusqlite::Error> for Error {
                 | ErrorCode::ReadOnly,
                 _,
             ) => Self::Unavailable(error.to_string()),
+            (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => torn(&error.to_string()),
             _ => Self::Internal(error.to_string()),
         }
     }
+}
+
+/// A SQLite file that is not whole.
+pub fn torn(why: &str) -> Error {
+    Error::Unavailable(format!(
+        "its file is torn or damaged ({why}). A plain copy of a running server's file is not whole: restore a backup that \
+         `chancery backup` made"
+    ))
 }
 
 /// SQLite names the columns (`table.a, table.b`), PostgreSQL the index. Indexes are named so
@@ -91,7 +100,7 @@ fn index_name(message: &str) -> String {
 
 /// Primary keys that processes derive from the time, independently. Two processes may derive the same
 /// one; the operation then runs again with the next.
-const NUMBERED: [&str; 2] = ["audit_entry_pkey", "outbox_event_pkey"];
+const NUMBERED: [&str; 3] = ["audit_entry_pkey", "outbox_event_pkey", "erasure_pkey"];
 
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {

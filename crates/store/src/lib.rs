@@ -12,6 +12,7 @@ mod guard;
 mod health;
 mod job;
 mod migrate;
+mod place;
 mod postgres;
 mod queue;
 pub mod raw;
@@ -23,7 +24,7 @@ mod state;
 mod tx;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -37,6 +38,7 @@ pub use health::Health;
 pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
+pub use place::Place;
 pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::{EPOCH, Tx};
@@ -243,6 +245,41 @@ impl Store {
             Target::Sqlite(path) => sqlite::Sqlite::has_sealed_keys(path),
             Target::Postgres(url) => postgres::Postgres::has_sealed_keys(url, settings),
         }
+    }
+
+    /// Where the database is.
+    ///
+    /// # Errors
+    /// The database's; [`Error::Unavailable`] where a file cannot be looked at.
+    pub async fn place(&self) -> Result<Place, Error> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => Place::of_file(sqlite.path()),
+            Engine::Postgres(_) => self.run("ReadPlace", Mode::Quick, None, Place::on_postgres).await,
+        }
+    }
+
+    /// Whether the database is a SQLite file that was copied, and that this process opened first: its pages were checked, and
+    /// what is in it is to be.
+    pub fn is_copied(&self) -> bool {
+        matches!(&self.engine, Engine::Sqlite(sqlite) if sqlite.is_copied)
+    }
+
+    /// Copies a SQLite database, as it is at one moment, to a file that does not exist; a server may be writing to it. The
+    /// copy is readable by its owner alone, and not synced. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: one of the files cannot be opened, or the disk is full.
+    pub fn back_up(from: &Path, to: &Path) -> Result<(), Error> {
+        sqlite::back_up(from, to)
+    }
+
+    /// Checks every page, index and reference of a SQLite file that nobody writes to. Blocks, for a time that grows with
+    /// the file.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: it is torn or damaged, or cannot be opened.
+    pub fn check_file(path: &Path) -> Result<(), Error> {
+        sqlite::check_file(path)
     }
 
     /// The same store, for operations of another class.

@@ -59,6 +59,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (54, include_str!("../../../migrations/0054_planted_credentials.sql")),
     (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
     (56, include_str!("../../../migrations/0056_idempotent_refusal.sql")),
+    (59, include_str!("../../../migrations/0059_installation.sql")),
     (KEY_ROOT, include_str!("../../../migrations/0061_key_root.sql")),
     (63, include_str!("../../../migrations/0063_set_by_other.sql")),
     (64, include_str!("../../../migrations/0064_sign_in_of_apps.sql")),

@@ -5,6 +5,7 @@ mod deadline;
 mod files;
 mod lane;
 mod readers;
+mod whole;
 
 use std::{
     path::Path,
@@ -20,6 +21,7 @@ use chancery_record::Value;
 use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
 
 use deadline::Deadline;
+pub use whole::{back_up, check_file};
 
 use crate::{
     Class, Error, Figures, Health, HoldObserver, Mode, Row, Settings, Tx,
@@ -179,6 +181,8 @@ pub struct Sqlite {
     pub reading: Arc<Queue>,
     /// Whether there is a writer lane; a store opened for reading has none.
     writes: bool,
+    /// Whether the file is a copy that no process opened before.
+    pub is_copied: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
     /// The reference clock: set when the store was opened.
@@ -217,10 +221,11 @@ impl Sqlite {
         files::keep_private(path)?;
         let epoch = Arc::new(AtomicI64::new(0));
         let writer = Connection::open(path, false, WRITER, &epoch)?;
+        let is_copied = whole::check_copied(&writer, path)?;
         migrate_schema(&writer)?;
         writer.learn_epoch()?;
         let mut sqlite = Self::reading(path, epoch, settings)?;
-        sqlite.writes = true;
+        (sqlite.writes, sqlite.is_copied) = (true, is_copied);
         let lane = lane::start(path, writer, &sqlite, settings)?;
         sqlite.threads.get_mut().unwrap_or_else(PoisonError::into_inner).extend(lane);
         Ok(Arc::new(sqlite))
@@ -275,10 +280,16 @@ impl Sqlite {
             writing: Arc::new(Queue::new(bounds, false)),
             reading,
             writes: false,
+            is_copied: false,
             threads: Mutex::new(readers),
             counters: Arc::default(),
             clock,
         })
+    }
+
+    /// The database's file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The security epoch that the lane published last: before the answer to whoever advanced it.

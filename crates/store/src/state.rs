@@ -70,6 +70,8 @@ state_tables! {
     DeviceAuthorization = "device_authorization",
     /// Whom directories wanted to deactivate or delete although the person carries a role.
     DirectoryRefusal = "directory_refusal",
+    /// Who was erased.
+    Erasure = "erasure",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
     /// Claims of idempotency keys that are being worked on.
@@ -80,6 +82,8 @@ state_tables! {
     IdentityRevocation = "identity_revocation",
     /// What keys of the installation are derived from.
     KeyRoot = "key_root",
+    /// What the installation knows itself by.
+    Installation = "installation",
     /// Leases of jobs that one process at a time does.
     JobLease = "job_lease",
     /// Client apps to be told that a session ended.

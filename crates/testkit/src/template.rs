@@ -9,7 +9,8 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use chancery::Server;
+use chancery::{Config, Server};
+use chancery_store::{Error, Mode, Store, raw};
 
 use crate::{Database, Engine, world};
 
@@ -71,6 +72,7 @@ impl Template {
             .run(std::future::ready(std::time::Duration::ZERO))
             .await
             .expect("the server serves its database");
+        forget_installation(&config).await;
         database.keep(&self.folder);
     }
 
@@ -78,6 +80,18 @@ impl Template {
     fn copy(&self, engine: Engine) -> Option<Database> {
         Database::copied(engine, &self.name, &self.folder)
     }
+}
+
+/// Lets the copies of a template be no copies of an installation: each records itself.
+#[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
+async fn forget_installation(config: &Config) {
+    let (target, settings) = (config.database.clone(), config.store);
+    let opened = tokio::task::spawn_blocking(move || Store::open(&target, settings)).await;
+    let store = opened.expect("a thread").expect("the template's database");
+    let text = "DELETE FROM installation";
+    let forget = store.run("Test", Mode::Write, None, |tx| raw::execute(tx, text, &[]));
+    forget.await.map_err(|error: Error| error.to_string()).expect("a template without an installation");
+    tokio::task::spawn_blocking(move || store.close()).await.expect("a thread");
 }
 
 /// Copies the files of a server that has stopped.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use chancery_auth::{Rights, TokenService};
-use chancery_fetch::{Networks, Policy};
+use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
@@ -303,8 +303,13 @@ impl App {
     ///
     /// # Errors
     /// Errors of the store; a token that cannot be signed.
-    pub async fn tell_sign_outs(&self, policy: &Policy, now: Timestamp) -> Result<Told, Error> {
-        self.provider(&self.store.with(Class::Background)).tell_sign_outs(policy, now).await
+    pub async fn tell_sign_outs(
+        &self,
+        permission: Permission,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<Told, Error> {
+        self.provider(&self.store.with(Class::Background)).tell_sign_outs(permission, policy, now).await
     }
 
     /// Records a metric that a job determined.

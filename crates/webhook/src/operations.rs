@@ -67,8 +67,14 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
         let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;
         let request = signing.request(&id, body);
-        let (send, url) = (Arc::clone(&call.context.app.send_webhook), request.url.clone());
-        let sending = async move { Sent { id, url, outcome: send(request).await } };
+        let (app, url) = (Arc::clone(&call.context.app), request.url.clone());
+        let sending = async move {
+            let outcome = match app.outbound.permission() {
+                Ok(permission) => (app.send_webhook)(permission, request).await,
+                Err(quiet) => quiet.into(),
+            };
+            Sent { id, url, outcome }
+        };
         return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, sending)));
     };
     let subscription = row.get(EventSubscription::ID)?.0;

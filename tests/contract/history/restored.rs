@@ -42,6 +42,11 @@ async fn check(engine: Engine) {
     assert!(server.stop());
 
     // where the restored state is behind the cursor, and where it has come as far and further by other changes
+    let adopt = std::process::Command::new(Process::program())
+        .args(["adopt", "--public-url", "http://localhost", "--database", backup.url()])
+        .env("CHANCERY_DATA_DIR", backup.folder())
+        .status();
+    assert!(adopt.unwrap().success());
     let server = start(&backup, &free_address()).await;
     assert_eq!(feed(&server).await[..kept.len()], kept);
     is_refused(&server, &behind).await;

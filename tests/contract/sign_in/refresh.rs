@@ -42,6 +42,19 @@ fn public() -> Value {
 }
 
 on_both_engines! {
+    /// A restore ends sessions, refresh tokens and codes: those that were revoked after the backup would be good again.
+    async fn a_restore_ends_what_was_issued(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, tokens) = offline(&world, &home).await;
+        let tokens = refresh(&world, &home, &tokens["refresh_token"], &[]).await.is(200).json();
+        let (_, answer) = home.sign_in(&world).await;
+        chancery::end_rows(&world.app.store, chancery_web::now()).await.unwrap();
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(400);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.html.contains("name=\"password\""), "the session is over: {}", page.html);
+    }
+
     /// OpenID Connect Core 1.0, sections 11 and 12: the token comes with `offline_access`, and lasts beyond the
     /// session; the ID token keeps the time of the sign-in.
     async fn a_grant_lasts_while_the_person_is_away(world: World) {

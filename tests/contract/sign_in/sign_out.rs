@@ -56,7 +56,9 @@ pub async fn tell(world: &World, minutes: i64) -> (usize, usize) {
     let policy =
         Policy { networks: "127.0.0.0/8".parse().unwrap(), plain_loopback: true, ..Policy::default() };
     let now = chancery_web::now();
-    let told = world.app.tell_sign_outs(&policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();
+    let permission = world.app.context.outbound.permission().unwrap();
+    let told =
+        world.app.tell_sign_outs(permission, &policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();
     (told.told, told.failed)
 }
 

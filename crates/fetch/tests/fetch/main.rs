@@ -5,9 +5,14 @@
 mod test_server;
 
 use chancery_fetch::{
-    Connections, Failure, Limits, Networks, Policy, PostBody, deliver, exchange, get, post,
+    Connections, Failure, Limits, Networks, Outbound, Permission, Policy, PostBody, deliver, exchange, get,
+    post,
 };
 use test_server::TestServer;
+
+fn permission() -> Permission {
+    Outbound::On.permission().unwrap()
+}
 
 const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
 const SHORT: Limits = Limits { bytes: 1_000, seconds: 1 };
@@ -103,7 +108,7 @@ async fn what_an_endpoint_refuses_is_read() {
     let told = exchange(&server.url("/token"), form(), LIMITS, &plain()).await.unwrap();
     assert_eq!(told, (400, b"no".to_vec()));
     assert!(server.requests()[0].starts_with("POST /token "), "{:?}", server.requests());
-    assert_eq!(post(&server.url("/"), PostBody::form(form()), LIMITS, &plain()).await, Ok(400));
+    assert_eq!(post(permission(), &server.url("/"), PostBody::form(form()), LIMITS, &plain()).await, Ok(400));
     let large = answer("400 Bad Request\r\nContent-Length: 1001", "");
     let server = TestServer::plain(large.as_bytes()).await;
     assert_eq!(exchange(&server.url("/"), form(), LIMITS, &plain()).await, Err(Failure::TooLarge));
@@ -120,7 +125,7 @@ async fn what_breaks_off_or_is_no_http_is_no_document() {
 /// Delivers nothing to this server, for an owner; the status.
 async fn delivered(server: &TestServer, kept: (&Connections, u128), policy: &Policy) -> Result<u16, Failure> {
     let body = PostBody::json(String::new());
-    deliver(&server.url("/hook"), body, SHORT, policy, kept).await.map(|(status, _)| status)
+    deliver(permission(), &server.url("/hook"), body, SHORT, policy, kept).await.map(|(status, _)| status)
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chancery_fetch::Outbound;
 use chancery_mail::{
     Counts, DeliveryReport, Kind, MailServer, NewMail, ServerOf, associated_data, count, deliver_due, enqueue,
 };
@@ -64,7 +65,10 @@ impl Fixture {
 
     /// One call of `deliver_due`, with a lease of its own.
     pub async fn deliver(&self, now: Timestamp, lease: u128) -> DeliveryReport {
-        deliver_due(&self.store, now, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
+        let permission = Outbound::On.permission().unwrap();
+        deliver_due(&self.store, permission, (now, now), Uuid::from_u128(lease), &open, &self.server_of)
+            .await
+            .unwrap()
     }
 
     pub async fn counts(&self) -> (i64, i64) {

@@ -160,8 +160,10 @@ async fn an_expired_mail_is_not_sent(store: Store) {
 
 /// Starts a delivery and kills it when the sink stalls.
 async fn killed(fixture: &Fixture, sink: &Sink, now: Timestamp, lease: u128, stalls: usize) {
+    let permission = chancery_fetch::Outbound::On.permission().unwrap();
+    let lease = Uuid::from_u128(lease);
     tokio::select! {
-        delivered = deliver_due(&fixture.store, now, now, Uuid::from_u128(lease), &open, &fixture.server_of) => {
+        delivered = deliver_due(&fixture.store, permission, (now, now), lease, &open, &fixture.server_of) => {
             panic!("it should have stalled: {delivered:?}");
         }
         () = sink.wait_for_stall(stalls) => {}

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use chancery_credential::hash::Parameters;
+use chancery_fetch::Outbound;
 
 use crate::{
     AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails,
@@ -75,6 +76,8 @@ pub struct AppContext {
     pub snapshot: ItemCache,
     /// Who waits for events.
     pub tails: Tails,
+    /// Whether others are told anything.
+    pub outbound: Outbound,
     /// Sends events to receivers.
     pub send_webhook: SendWebhook,
     /// Asks servers that administrators name.

@@ -2,6 +2,7 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use chancery_fetch::{Permission, Quiet};
 use uuid::Uuid;
 
 /// A request that delivers an event: a signed POST.
@@ -29,6 +30,13 @@ pub struct WebhookOutcome {
     pub duration: i64,
 }
 
+impl From<Quiet> for WebhookOutcome {
+    /// Nothing was sent.
+    fn from(quiet: Quiet) -> Self {
+        Self { failure: Some(quiet.to_string()), ..Self::default() }
+    }
+}
+
 impl WebhookOutcome {
     /// Whether the event was delivered.
     pub fn is_delivered(&self) -> bool {
@@ -46,5 +54,6 @@ impl WebhookOutcome {
 }
 
 /// Sends a request, within the networks that the operator allows, and its own bounds of size and time.
-pub type SendWebhook =
-    Arc<dyn Fn(WebhookRequest) -> Pin<Box<dyn Future<Output = WebhookOutcome> + Send>> + Send + Sync>;
+pub type SendWebhook = Arc<
+    dyn Fn(Permission, WebhookRequest) -> Pin<Box<dyn Future<Output = WebhookOutcome> + Send>> + Send + Sync,
+>;

@@ -1,7 +1,7 @@
 //! The master key: 32 bytes outside the database, under which other keys are encrypted. Its file can hold several: the first
 //! encrypts, all decrypt. What is derived follows from a root of its own, so that it stays when the master key becomes another.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
@@ -20,6 +20,8 @@ pub struct MasterKey {
     /// What keys are derived from.
     root: Secret,
     keys: Arc<[OneKey]>,
+    /// What access tokens and sign-ins under way are bound to.
+    era: Arc<str>,
 }
 
 /// One of the keys.
@@ -39,6 +41,18 @@ impl OneKey {
         let id = derive(&bytes, "key-id").first_chunk().copied()?;
         let sealing = SealingKey::new(&derive(&bytes, "seal"))?;
         Some(Self { id, bytes, sealing })
+    }
+
+    /// The id as hex.
+    fn name(&self) -> String {
+        self.id.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+
+    fn sign(&self, purpose: &str, bytes: &[u8]) -> Vec<u8> {
+        keyed_digest(&derive(&self.bytes, purpose), bytes)
     }
 }
 
@@ -72,7 +86,39 @@ impl MasterKey {
         }
         let keys: Arc<[OneKey]> = keys.iter().map(|key| OneKey::new(key)).collect::<Option<_>>()?;
         let root = keys.first()?.bytes.clone();
-        Some(Self { bytes: Secret::new(bytes.to_vec()), root, keys })
+        Some(Self { bytes: Secret::new(bytes.to_vec()), root, keys, era: "".into() })
+    }
+
+    /// The id of the key that encrypts, as hex: it tells which master key opens a backup, and reveals nothing about the key.
+    pub fn id(&self) -> String {
+        self.keys.first().map(OneKey::name).unwrap_or_default()
+    }
+
+    /// Whether one of the keys has this id.
+    pub fn knows(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.name() == id)
+    }
+
+    /// A signature (HMAC-SHA256) by the key that encrypts, for what is kept outside of the database.
+    pub fn sign(&self, purpose: &str, bytes: &[u8]) -> Vec<u8> {
+        self.keys.first().map(|key| key.sign(purpose, bytes)).unwrap_or_default()
+    }
+
+    /// Whether a signature was made by one of the keys.
+    pub fn has_signed(&self, purpose: &str, bytes: &[u8], signature: &[u8]) -> bool {
+        self.keys.iter().any(|key| Secret::new(key.sign(purpose, bytes)).matches(signature))
+    }
+
+    /// The same key in this era of the installation. Each restore begins another, and what is not kept in rows, such as access
+    /// tokens, is good in its own era alone. Before the first restore it is empty.
+    #[must_use]
+    pub fn in_era(&self, era: &str) -> Self {
+        Self { era: era.into(), ..self.clone() }
+    }
+
+    /// The era of the installation.
+    pub fn era(&self) -> &str {
+        &self.era
     }
 
     /// The same, where keys are derived from this root.
@@ -139,9 +185,12 @@ impl MasterKey {
     /// A keyed digest of a short value that must not be guessed offline: a code, a token. The purpose
     /// separates the digests of one use from another's.
     pub fn digest(&self, purpose: &str, bytes: &[u8]) -> Vec<u8> {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.derive(purpose));
-        hmac::sign(&key, bytes).as_ref().to_vec()
+        keyed_digest(&self.derive(purpose), bytes)
     }
+}
+
+fn keyed_digest(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), bytes).as_ref().to_vec()
 }
 
 fn derive(key: &Secret, purpose: &str) -> [u8; 32] {
@@ -186,6 +235,19 @@ impl SealingKey {
 #[cfg(test)]
 mod tests {
     use super::MasterKey;
+
+    /// What is outside of the database, such as the manifest of a backup, is good after a rotation.
+    #[test]
+    fn what_an_older_key_signed_is_known_after_a_rotation() {
+        let old = MasterKey::generate();
+        let signature = old.sign("a", b"text");
+        let new = old.rotated().unwrap();
+        assert!(new.has_signed("a", b"text", &signature) && new.knows(&old.id()));
+        assert_ne!((new.id(), new.sign("a", b"text")), (old.id(), signature.clone()));
+        assert!(!new.has_signed("b", b"text", &signature) && !new.has_signed("a", b"other", &signature));
+        let other = MasterKey::generate();
+        assert!(!other.has_signed("a", b"text", &signature) && !other.knows(&old.id()));
+    }
 
     #[test]
     fn sealed_bytes_open_only_in_their_place_under_their_key() {

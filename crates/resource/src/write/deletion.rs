@@ -1,7 +1,7 @@
 //! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or gone for good.
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Tx, raw};
+use chancery_store::{StateTable, Tx, raw};
 use uuid::Uuid;
 
 use crate::{
@@ -94,11 +94,12 @@ fn destroy(
         raw::queue(tx, text, parameters)?;
     }
     finish(context, tx, shape, &was.values)?;
+    let number = next_number(context, was);
     record(
         context,
         tx,
         Entry {
-            number: next_number(context, was),
+            number,
             person: None,
             shape,
             values: &was.values,
@@ -108,7 +109,14 @@ fn destroy(
             current: None,
             details: Details::None {},
         },
-    )
+    )?;
+    if let (Personal::Is(_), id @ Value::Id(_)) = (&shape.personal, was.value(shape.plan().key)) {
+        let parameters =
+            vec![Value::Int(number), Value::Int(context.scope.store()), shape.name.into(), id.clone()];
+        let text = "(number, store, resource, person) VALUES (?1, ?2, ?3, ?4)";
+        tx.queue(&StateTable::Erasure.insert(text), parameters)?;
+    }
+    Ok(())
 }
 
 fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {

@@ -73,6 +73,10 @@ impl Config {
                 table.insert(name.into(), text(&networks.to_string()));
             }
         }
+        table.insert("outbound".into(), text(if self.outbound.is_off() { "off" } else { "auto" }));
+        if let Some(list) = &self.erasure_list {
+            table.insert("erasure_list".into(), path(list));
+        }
         if let Some(url) = &self.mds_url {
             table.insert("mds_url".into(), text(url));
         }

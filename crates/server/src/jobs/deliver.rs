@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use chancery_fetch::Permission;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::Problem;
 use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Store};
@@ -41,6 +42,7 @@ pub struct Target {
 /// What sending needs.
 pub struct Deliveries {
     app: Arc<App>,
+    permission: Permission,
     store: Store,
     now: fn() -> Timestamp,
     /// Places for requests, taken in turns.
@@ -48,10 +50,10 @@ pub struct Deliveries {
 }
 
 /// Sends events while there are active subscriptions. One process does it.
-pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
+pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Job {
     let store = app.store.with(Class::Background);
     let places = Arc::new(Semaphore::new(AT_ONCE));
-    let deliveries = Arc::new(Deliveries { app: Arc::clone(app), store, now, places });
+    let deliveries = Arc::new(Deliveries { app: Arc::clone(app), permission, store, now, places });
     Job::new(NAME, REST, move || Arc::clone(&deliveries).run()).exclusive().finished()
 }
 

@@ -42,6 +42,8 @@ pub struct Leases {
     /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
+    /// The era of the installation that this process serves.
+    era: Option<String>,
     /// Why this program cannot serve the database any more.
     outdated: watch::Sender<Option<String>>,
 }
@@ -57,11 +59,18 @@ impl Leases {
             public_url: public_url.to_owned(),
             others: Mutex::default(),
             held: Mutex::default(),
+            era: None,
             outdated: watch::Sender::new(None),
         }
     }
 
-    /// Waits until the floor of the schema is above this program; why it must end.
+    /// The same, of a process that serves this era of the installation: it ends when another begins.
+    #[must_use]
+    pub fn of_era(self, era: &str) -> Self {
+        Self { era: Some(era.to_owned()), ..self }
+    }
+
+    /// Waits until the floor of the schema is above this program, or the database was restored; why it must end.
     pub async fn outdated(&self) -> String {
         let mut why = self.outdated.subscribe();
         match why.wait_for(Option::is_some).await.map(|why| why.clone()) {
@@ -178,6 +187,7 @@ impl Leases {
         if let Some(why) = refusal_below(floor.await?.unwrap_or(0)) {
             self.outdated.send_replace(Some(why));
         }
+        self.compare_era().await?;
         let others = self.other_addresses(now).await?;
         let before = std::mem::replace(
             &mut *self.others.lock().unwrap_or_else(PoisonError::into_inner),
@@ -192,6 +202,18 @@ impl Leases {
             "other processes on this database go by another public URL: set the same CHANCERY_PUBLIC_URL everywhere"
         );
         Ok(others)
+    }
+
+    /// Notices that the database was restored under this process: what it knows of tokens is of before.
+    async fn compare_era(&self) -> Result<(), Error> {
+        let read = self.store.run("ReadEra", Mode::Quick, None, |tx| {
+            tx.one("SELECT era FROM installation", &[], |row| Ok(row.text(0)?.to_owned()))
+        });
+        let era: Option<String> = read.await?;
+        if era.is_some() && self.era.is_some() && era != self.era {
+            self.outdated.send_replace(Some("the database was restored meanwhile: start again".to_owned()));
+        }
+        Ok(())
     }
 
     /// The public URLs of other processes seen lately. An older version does not report its own.

@@ -175,7 +175,7 @@ impl Waiting {
             }
             Ok(())
         })?;
-        let found = hashes(tx, &entries)?;
+        let found = entry_hashes(tx, &entries)?;
         // nor one whose entry is
         let leaves = entries.iter().map_while(|entry| found.get(entry).copied()).collect();
         Ok(Self { size, end, leaves })
@@ -214,7 +214,10 @@ impl Waiting {
 }
 
 /// The hashes of audit entries, by their numbers.
-fn hashes(tx: &mut Tx<'_>, entries: &[i64]) -> Result<HashMap<i64, Hash>, Error> {
+///
+/// # Errors
+/// The store's.
+pub fn entry_hashes(tx: &mut Tx<'_>, entries: &[i64]) -> Result<HashMap<i64, Hash>, Error> {
     // not joined to the leaves: with tables that look empty to PostgreSQL it would read all of the trail for each leaf
     let mut found = HashMap::with_capacity(entries.len());
     for some in entries.chunks(LIST) {

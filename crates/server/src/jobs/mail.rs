@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use chancery_fetch::Networks;
+use chancery_fetch::{Networks, Permission};
 use chancery_mail::{DeliveryReport, MailServer, ServerOf, Transport, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
@@ -28,15 +28,19 @@ pub struct MailSettings {
 
 /// Sends the mails that are due. Two of these jobs run, so that one mail server that stalls does not hold
 /// up the others.
-pub fn job(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Job {
+pub fn job(
+    app: &Arc<App>,
+    permission: Permission,
+    mail_settings: &MailSettings,
+    now: fn() -> Timestamp,
+) -> Job {
     let (app, mail_settings) = (Arc::clone(app), mail_settings.clone());
     let work = move || {
         let (app, mail_settings) = (Arc::clone(&app), mail_settings.clone());
         async move {
             let store = app.store.with(Class::Background);
-            while deliver(&store, &mail_settings, now()).await.map_err(|error| error.to_string())?.left
-                && !*app.stopping.borrow()
-            {}
+            let send = || deliver(&store, permission, &mail_settings, now());
+            while send().await.map_err(|error| error.to_string())?.left && !*app.stopping.borrow() {}
             Ok(())
         }
     };
@@ -49,6 +53,7 @@ pub fn job(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp)
 /// The store's.
 pub async fn deliver(
     store: &Store,
+    permission: Permission,
     mail_settings: &MailSettings,
     now: Timestamp,
 ) -> Result<DeliveryReport, Error> {
@@ -60,7 +65,8 @@ pub async fn deliver(
     });
     // a clock that jumped ahead gives up no mail, and one that was corrected delays none
     let over = bounded(store, now);
-    deliver_due(store, now, over, Uuid::from_bytes(random::<16>()), &open, &server_of).await
+    let lease = Uuid::from_bytes(random::<16>());
+    deliver_due(store, permission, (now, over), lease, &open, &server_of).await
 }
 
 const OF_STORE: &str = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \

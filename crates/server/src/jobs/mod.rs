@@ -2,6 +2,7 @@
 
 pub mod count;
 pub mod deliver;
+pub mod erasures;
 pub mod floor;
 pub mod heal;
 mod lease;
@@ -40,15 +41,20 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         heal::job(app),
         floor::job(app, now),
         listen::job(app),
-        deliver::job(app, now),
         ledger::job(app, now),
         ledger::certify(app, now),
-        mail::job(app, mail_settings, now),
-        mail::job(app, mail_settings, now),
         count::job(app),
-        sign_out::job(app, now),
         uses::job(app),
     ];
+    // those that tell others something are not there where others are told nothing
+    if let Ok(permission) = context.outbound.permission() {
+        jobs.extend([
+            deliver::job(app, permission, now),
+            mail::job(app, permission, mail_settings, now),
+            mail::job(app, permission, mail_settings, now),
+            sign_out::job(app, permission, now),
+        ]);
+    }
     if context.metadata.fetch.is_some() {
         jobs.push(trust::job(store, context, now));
     }

@@ -23,6 +23,8 @@ const KEYS_KEPT: i64 = 24 * 3600 * 1000;
 const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
 /// How long sign-outs are kept that a client app could not be told, in milliseconds.
 const UNTOLD_KEPT: i64 = 7 * 24 * 3600 * 1000;
+/// After how long sign-outs are given up that are due and that nobody tells, since outbound traffic is off, in milliseconds.
+const UNSENT: i64 = 3600 * 1000;
 /// How long proofs and tokens are kept beyond their expiry, in milliseconds: clocks of processes differ.
 const MARGIN: i64 = 60 * 1000;
 /// How long sessions, grants and codes are kept beyond their expiry, in milliseconds: a code that is shown again
@@ -122,7 +124,13 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         &[Value::Int(now.0 - UNTOLD_KEPT)],
     )?;
     let refusals = chancery_provisioning::prune_refusals(tx, now, PIECE)?;
-    let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
+    let unsent = StateTable::LogoutDelivery.update(format_args!(
+        "SET dead_on = ?2 WHERE id IN (SELECT id FROM logout_delivery WHERE due_on < ?1 AND leased_until < ?1 \
+         AND dead_on IS NULL ORDER BY due_on LIMIT {PIECE})"
+    ));
+    let unsent = tx.execute(&unsent, &[Value::Int(now.0 - UNSENT), Value::Int(now.0)])?;
+    let mails = chancery_mail::expire(tx, Timestamp(now.0 - MARGIN))?.max(unsent);
+    let mails = mails.max(chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?);
     let (tried, dead) = (Timestamp(now.0 - ATTEMPTS_KEPT), Timestamp(now.0 - DEAD_KEPT));
     let deliveries = chancery_webhook::state::prune(tx, (tried, dead), PIECE)?;
     Ok(deliveries.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(refusals).max(mails))

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use chancery_fetch::Permission;
 use chancery_record::Timestamp;
 use chancery_web::App;
 
@@ -11,16 +12,15 @@ use super::Job;
 const REST: Duration = Duration::from_secs(1);
 
 /// Tells the client apps that are due. Each of them has a lease of its own.
-pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
+pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
         let app = Arc::clone(&app);
         async move {
             let destinations = app.token_service.destinations().clone();
             // until nothing is due any more: those that failed are due later
-            while app.tell_sign_outs(&destinations, now()).await.map_err(|error| error.to_string())?.any()
-                && !*app.stopping.borrow()
-            {}
+            let tell = || app.tell_sign_outs(permission, &destinations, now());
+            while tell().await.map_err(|error| error.to_string())?.any() && !*app.stopping.borrow() {}
             Ok(())
         }
     };

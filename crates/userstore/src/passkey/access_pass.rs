@@ -287,7 +287,28 @@ pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
         open.push(row.int(0)?);
         Ok(())
     })?;
-    for was in load_rows(context, tx, &ACCESS_PASS, &open)? {
+    revoke_rows(context, tx, &open)
+}
+
+/// Revokes some of the passes of a user store that are good or will be, as a restore ends them; how many. Fewer than 512: there
+/// are no more.
+///
+/// # Errors
+/// The store's.
+pub fn revoke_open_passes(context: &Context, tx: &mut Tx<'_>) -> Result<usize, Problem> {
+    let mut open = Vec::new();
+    let text = "SELECT rid FROM temporary_access_pass WHERE store = ?1 AND status = 'Active' AND expires_on > ?2 \
+        ORDER BY rid LIMIT 512";
+    tx.query(text, &[context.scope.store().into(), context.now.0.into()], |row| {
+        open.push(row.int(0)?);
+        Ok(())
+    })?;
+    revoke_rows(context, tx, &open)?;
+    Ok(open.len())
+}
+
+fn revoke_rows(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
+    for was in load_rows(context, tx, &ACCESS_PASS, rids)? {
         let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
         pass.status = PassStatus::Revoked;
         update_unversioned(

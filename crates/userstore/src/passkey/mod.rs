@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 pub use access_pass::{
     OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
-    note_use as note_access_pass, revoke_passes,
+    note_use as note_access_pass, revoke_open_passes, revoke_passes,
 };
 pub use event::{
     EventType as SecurityEvent, OPERATIONS as EVENT_OPERATIONS, record as record_security_event,

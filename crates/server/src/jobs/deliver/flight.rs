@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use chancery_fetch::Permission;
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, StoredRow, WebhookOutcome};
 use chancery_webhook::{CIRCUIT, Signing, state::Waiting};
@@ -49,6 +50,7 @@ pub struct Flown {
 /// Deliveries under way.
 struct Flight<'a> {
     deliveries: &'a Deliveries,
+    permission: Permission,
     signing: Signing,
     pace: &'a mut Pace,
     items: &'a [Waiting],
@@ -76,6 +78,7 @@ impl Deliveries {
         let (flown, end) = (Flown::default(), Instant::now() + PIECE_TIME);
         let mut flight = Flight {
             deliveries: self,
+            permission: self.permission,
             signing,
             pace,
             items,
@@ -127,10 +130,10 @@ impl Flight<'_> {
         }
         let request = self.signing.request(&item.event, item.body.clone());
         let send = Arc::clone(&self.deliveries.app.context.send_webhook);
-        let places = Arc::clone(&self.deliveries.places);
+        let (places, permission) = (Arc::clone(&self.deliveries.places), self.permission);
         self.flying.spawn(async move {
             let _place = places.acquire_owned().await;
-            (index, send(request).await)
+            (index, send(permission, request).await)
         });
     }
 

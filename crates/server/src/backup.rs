@@ -1,0 +1,300 @@
+//! `chancery backup`: a copy of an embedded database, made beside its server, with a manifest.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::{Secret, format_timestamp};
+use chancery_resource::MasterKey;
+use chancery_store::{Settings, Store, Target, schema_version};
+use chancery_web::now;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Config,
+    start::{StartError, read_master_key},
+    trail_check::check_trails,
+};
+
+pub const BACKUP_HELP: &str = "\
+The server may be running and written to: the copy is the database as it was at one moment, and is done
+however much is written. It is checked whole and against the last checkpoints of its audit trails, synced,
+and then gets its name. Beside it, FILE.manifest.json tells the version, the schema, the id of the master
+key, the checkpoints and the digest, and is signed. The master key is in no backup: keep it apart. An
+existing file is not replaced. Restore it by chancery restore.
+
+A database on PostgreSQL is refused: use pg_dump for a dump, or pgBackRest or Barman for backups with an
+archive, and chancery restore --in-place after restoring it.
+
+Example:
+  chancery --config chancery.toml backup --output /backup/chancery-monday";
+
+/// The format of a manifest.
+const FORMAT: &str = "chancery-backup-1";
+/// The largest manifest that is read, in bytes: a checkpoint for each user store.
+const LARGEST: u64 = 16 << 20;
+/// What the signature of a manifest is for.
+const PURPOSE: &str = "backup-manifest";
+
+/// What a backup says of itself.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    format: String,
+    /// The version of the program that made it.
+    pub version: String,
+    /// The schema version of that program.
+    pub schema: i64,
+    /// The id of the master key that opens it.
+    pub master_key: String,
+    /// When it was made (RFC 3339).
+    pub made_on: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Their SHA-256, as hex.
+    pub sha256: String,
+    /// The signed checkpoints of its audit trails.
+    pub checkpoints: Vec<String>,
+    /// A signature of all of these, by the master key.
+    #[serde(default)]
+    signature: String,
+}
+
+impl Manifest {
+    /// The manifest's file.
+    pub fn path_of(backup: &Path) -> PathBuf {
+        beside(backup, "manifest.json")
+    }
+
+    /// What is signed.
+    fn unsigned(&self) -> Vec<u8> {
+        let unsigned = Self { signature: String::new(), ..self.clone() };
+        // serializing text and numbers does not fail
+        serde_json::to_vec(&unsigned).unwrap_or_default()
+    }
+
+    fn sign(&mut self, master: &MasterKey) {
+        self.signature = BASE64_URL_SAFE_NO_PAD.encode(master.sign(PURPOSE, &self.unsigned()));
+    }
+
+    fn is_signed_by(&self, master: &MasterKey) -> bool {
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(&self.signature);
+        signature.is_ok_and(|signature| master.has_signed(PURPOSE, &self.unsigned(), &signature))
+    }
+
+    /// Reads the manifest of a backup, and checks that it is of this installation.
+    ///
+    /// # Errors
+    /// It cannot be read, is of another master key, or was changed.
+    pub fn read(backup: &Path, master: &MasterKey) -> Result<Self, StartError> {
+        let path = Self::path_of(backup);
+        let failed = |why: &dyn std::fmt::Display| {
+            StartError::new(format!("the backup's manifest {}", path.display()), why)
+        };
+        let mut text = Vec::new();
+        let file = File::open(&path).map_err(|error| failed(&error))?;
+        file.take(LARGEST).read_to_end(&mut text).map_err(|error| failed(&error))?;
+        let manifest: Self = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
+        if manifest.format != FORMAT {
+            return Err(failed(&"its format is none that this program knows"));
+        }
+        if !master.knows(&manifest.master_key) {
+            return Err(failed(&format!(
+                "the backup was made with the master key {}, and the one here is {}: put the right one in place",
+                manifest.master_key,
+                master.id()
+            )));
+        }
+        if !manifest.is_signed_by(master) {
+            return Err(failed(&"it was changed: its signature does not fit"));
+        }
+        Ok(manifest)
+    }
+}
+
+/// A path with something more at its end.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// The files that SQLite has beside a database.
+pub fn logs_of(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        name.into()
+    })
+}
+
+/// Copies what a reader has, and returns the number and the digest of its bytes.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<(u64, String)> {
+    let (mut digest, mut bytes) = (Context::new(&SHA256), 0);
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        let count = match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let some = piece.get(..count).unwrap_or_default();
+        digest.update(some);
+        to.write_all(some)?;
+        bytes += count as u64;
+    }
+    let hex = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
+    Ok((bytes, hex.concat()))
+}
+
+/// Makes what was renamed in a folder outlive a loss of power.
+///
+/// # Errors
+/// Those of the file system.
+pub fn sync_folder(file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or_else(|| ".".as_ref()))?.sync_all()
+}
+
+/// Copies the database to a file, and tells about it.
+///
+/// # Errors
+/// The database is on PostgreSQL, there is none, the file exists, or the copy is not whole.
+pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartError> {
+    let failed = |why: &dyn std::fmt::Display| StartError::new("cannot back up", why);
+    let Target::Sqlite(database) = &config.database else {
+        return Err(failed(
+            &"the database is on PostgreSQL, whose own tools do it: pg_dump for a dump, pgBackRest or Barman for backups with \
+              an archive. chancery restore --in-place follows when it was restored",
+        ));
+    };
+    if fs::metadata(database).map_or(0, |facts| facts.len()) == 0 {
+        return Err(failed(&format!("there is no database at {}", database.display())));
+    }
+    if output.exists() {
+        return Err(failed(&format!("{} is there already: name another file", output.display())));
+    }
+    let master = read_master_key(&config.master_key_file)?;
+    let partial = beside(output, "partial");
+    if partial.exists() {
+        return Err(failed(&format!(
+            "{} is there: another backup is writing it, or one broke off and it can be removed",
+            partial.display()
+        )));
+    }
+    let (from, to) = (database.clone(), partial.clone());
+    let copied = tokio::task::spawn_blocking(move || Store::back_up(&from, &to));
+    copied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let done = finish(&partial, output, &master).await;
+    if done.is_err() {
+        for left in logs_of(&partial).iter().chain([&partial]) {
+            let _ = fs::remove_file(left);
+        }
+    }
+    done
+}
+
+/// Checks a copy, writes its manifest, and gives it its name.
+async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<String, StartError> {
+    let failed = |why: &dyn std::fmt::Display| StartError::new("the backup is not whole", why);
+    let file = partial.to_owned();
+    let checked = tokio::task::spawn_blocking(move || Store::check_file(&file));
+    checked.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let target = Target::Sqlite(partial.to_owned());
+    let settings = Settings { connections: 1, ..Settings::default() };
+    let opened = tokio::task::spawn_blocking(move || Store::open_to_read(&target, settings));
+    let store = opened.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let checkpoints = check_trails(&store, master).await;
+    let _ = tokio::task::spawn_blocking(move || store.close()).await;
+    let checkpoints = checkpoints?;
+    let trails = checkpoints.len();
+    let unwritten = |error: io::Error| StartError::new(format!("cannot write {}", output.display()), error);
+    for log in logs_of(partial) {
+        match fs::remove_file(log) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error)),
+            _ => {}
+        }
+    }
+    let mut file = File::open(partial).map_err(unwritten)?;
+    let (bytes, sha256) = copy(&mut file, &mut io::sink()).map_err(unwritten)?;
+    file.sync_all().map_err(unwritten)?;
+    let mut made_on = Vec::new();
+    format_timestamp(now(), &mut made_on);
+    let mut manifest = Manifest {
+        format: FORMAT.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        schema: schema_version(),
+        master_key: master.id(),
+        made_on: String::from_utf8(made_on).unwrap_or_default(),
+        bytes,
+        sha256,
+        checkpoints,
+        signature: String::new(),
+    };
+    manifest.sign(master);
+    write_whole(&Manifest::path_of(output), &manifest).map_err(unwritten)?;
+    fs::rename(partial, output).map_err(unwritten)?;
+    sync_folder(output).map_err(unwritten)?;
+    Ok(format!(
+        "{}: {bytes} bytes, schema {}, checked whole and against {trails} checkpoints of audit trails. The master key {} is \
+         needed to restore it, and is not in it.",
+        output.display(),
+        manifest.schema,
+        manifest.master_key
+    ))
+}
+
+/// Writes a manifest under its name once it is whole.
+fn write_whole(path: &Path, manifest: &Manifest) -> io::Result<()> {
+    let partial = beside(path, "partial");
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;
+    file.write_all(&serde_json::to_vec_pretty(manifest)?)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(&partial, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::MasterKey;
+
+    use super::{FORMAT, Manifest, copy};
+
+    #[test]
+    fn a_copy_tells_how_many_bytes_it_has_and_their_digest() {
+        let mut to = Vec::new();
+        let (bytes, digest) = copy(&mut b"abc".as_slice(), &mut to).unwrap();
+        assert_eq!((bytes, to.as_slice()), (3, b"abc".as_slice()));
+        assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn a_manifest_that_was_changed_or_is_of_another_key_is_refused() {
+        let folder = std::env::temp_dir()
+            .join(format!("manifest-{}", uuid::Uuid::from_bytes(chancery_resource::random::<16>())));
+        std::fs::create_dir(&folder).unwrap();
+        let (backup, master) = (folder.join("backup"), MasterKey::generate());
+        let mut manifest =
+            Manifest { format: FORMAT.to_owned(), master_key: master.id(), bytes: 7, ..Manifest::default() };
+        manifest.sign(&master);
+        super::write_whole(&Manifest::path_of(&backup), &manifest).unwrap();
+        assert_eq!(Manifest::read(&backup, &master).unwrap().bytes, 7);
+        let other = Manifest::read(&backup, &MasterKey::generate()).unwrap_err().to_string();
+        assert!(other.contains(&master.id()), "{other}");
+        manifest.bytes = 8;
+        super::write_whole(&Manifest::path_of(&backup), &manifest).unwrap();
+        let changed = Manifest::read(&backup, &master).unwrap_err().to_string();
+        assert!(changed.contains("was changed"), "{changed}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

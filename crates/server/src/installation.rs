@@ -1,0 +1,250 @@
+//! What the installation knows itself by, and whether this database is a copy of it (`chancery adopt`).
+
+use chancery_fetch::Outbound;
+use chancery_record::{Timestamp, Value};
+use chancery_store::{Error, Mode, Place, StateTable, Store, Tx};
+use chancery_web::now;
+
+use crate::{
+    Config,
+    start::{StartError, open_existing, read_master_key},
+    trail_check::check_whole,
+};
+
+pub const ADOPT_HELP: &str = "\
+An installation knows its public URL and where its database is: of PostgreSQL the system identifier and the
+database's OID, of SQLite the file's inode and when it was made. A server that finds itself elsewhere is on
+a copy, and tells others nothing: no mail, text, event, program or sign-out. Where the copy is to go on as
+the installation, such as after a move to another disk or another public URL, this records what it is now.
+Start its servers again afterwards. Stop a server with an embedded database first. Never adopt a copy
+while the installation that it was made of still runs: both would tell the same people.
+
+Example:
+  chancery --config chancery.toml adopt";
+
+/// What was recorded of an installation.
+struct Installation {
+    public_url: Option<String>,
+    place: Place,
+    era: String,
+    is_restoring: bool,
+}
+
+/// What a start must know of the installation.
+pub struct Standing {
+    /// Whether others are told anything.
+    pub outbound: Outbound,
+    /// What tokens are bound to, which are no rows.
+    pub era: String,
+}
+
+const READ: &str = "SELECT public_url, place, born, era, is_restoring FROM installation";
+
+fn read(tx: &mut Tx<'_>) -> Result<Option<Installation>, Error> {
+    tx.one(READ, &[], |row| {
+        Ok(Installation {
+            public_url: row.optional_text(0)?,
+            place: Place { place: row.text(1)?.to_owned(), born: row.optional_text(2)? },
+            era: row.text(3)?.to_owned(),
+            is_restoring: row.bool(4)?,
+        })
+    })
+}
+
+fn failed(error: Error) -> StartError {
+    StartError::new("cannot read what the installation is", error)
+}
+
+/// Compares what the installation is with where this process finds itself, and records it at the first start.
+///
+/// # Errors
+/// The store's; a restore did not end.
+pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartError> {
+    let place = store.place().await.map_err(failed)?;
+    let (public_url, here) = (config.public_url.clone(), place.clone());
+    let known = store.run("LearnInstallation", Mode::Write, None, move |tx| {
+        if read(tx)?.is_none() {
+            let text = "(id, public_url, place, born, era, is_restoring, adopted_on) \
+                VALUES (1, ?1, ?2, ?3, '', ?4, ?5) ON CONFLICT DO NOTHING";
+            let made = StateTable::Installation.insert(text);
+            let (place, born) =
+                (here.place.as_str().into(), here.born.clone().map_or(Value::Null, Value::Text));
+            let url = public_url.clone().map_or(Value::Null, Value::Text);
+            tx.execute(&made, &[url, place, born, Value::Bool(false), now().0.into()])?;
+        }
+        let known = read(tx)?;
+        // a name that is given to what had none is no other name
+        if let (Some(Installation { public_url: None, place, .. }), Some(url)) = (&known, &public_url)
+            && place.is(&here)
+        {
+            let named = StateTable::Installation.update("SET public_url = ?1 WHERE public_url IS NULL");
+            tx.queue(&named, vec![url.as_str().into()])?;
+        }
+        Ok::<_, Error>(known)
+    });
+    let known = known.await.map_err(failed)?;
+    let known = known.ok_or_else(|| failed(Error::Internal("its row is not there".into())))?;
+    if known.is_restoring {
+        return Err(StartError::new(
+            "the database is being restored",
+            "a restore of it did not end: run chancery restore again, to its end",
+        ));
+    }
+    let why = why_elsewhere(&known, &place, config.public_url.as_deref());
+    warn_of_name(&known, config.public_url.as_deref());
+    let outbound = match why {
+        Some(why) => Outbound::Copy(why.into()),
+        None => config.outbound.clone(),
+    };
+    if let Err(quiet) = outbound.permission() {
+        tracing::warn!(%quiet, "no mails, texts, events or sign-outs are sent, and no program is called: what waits, waits");
+    }
+    Ok(Standing { outbound, era: known.era })
+}
+
+/// By what a process notices that it is on a copy. A name that follows from the address is none: ports change.
+fn why_elsewhere(known: &Installation, place: &Place, public_url: Option<&str>) -> Option<String> {
+    if !known.place.is(place) {
+        return Some(format!(
+            "Its database is at {} and the installation's was at {}.",
+            told(place),
+            told(&known.place)
+        ));
+    }
+    match (known.public_url.as_deref(), public_url) {
+        (Some(was), Some(is)) if was != is => {
+            Some(format!("Its public URL is {is} and the installation's was {was}."))
+        }
+        (Some(was), None) => Some(format!("It has no public URL and the installation's was {was}.")),
+        _ => None,
+    }
+}
+
+fn told(place: &Place) -> String {
+    if place.place.is_empty() { "a place that is not known".to_owned() } else { place.to_text() }
+}
+
+/// Another public URL is another issuer, and passkeys are made for a host name.
+fn warn_of_name(known: &Installation, public_url: Option<&str>) {
+    if let (Some(was), Some(is)) = (known.public_url.as_deref(), public_url)
+        && was != is
+    {
+        tracing::warn!(
+            was,
+            is,
+            "the public URL is another: tokens and sessions of the former issuer are refused, client apps must be configured \
+             with the new one, and passkeys of the former host name work only where PasskeyRelyingPartyId still names it"
+        );
+    }
+}
+
+/// Begins another era: tokens that are no rows end, and no server starts until the restore has ended.
+///
+/// # Errors
+/// The store's.
+pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
+    let text = "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, NULL, '', NULL, ?1, ?2, 0) \
+        ON CONFLICT (id) DO UPDATE SET era = excluded.era, is_restoring = excluded.is_restoring";
+    tx.execute(&StateTable::Installation.insert(text), &[era.into(), Value::Bool(true)])?;
+    tx.advance_epoch()
+}
+
+/// Records that the file of a copy was found whole here.
+///
+/// # Errors
+/// The store's.
+pub async fn note_checked(store: &Store) -> Result<(), Error> {
+    let place = store.place().await?;
+    store.run("NoteChecked", Mode::Write, None, move |tx| note(tx, &place, true)).await
+}
+
+/// Ends a restore, which found the database whole here.
+///
+/// # Errors
+/// The store's.
+pub fn end_restoring(tx: &mut Tx<'_>, place: &Place) -> Result<(), Error> {
+    note(tx, place, false)
+}
+
+/// Records where the database was found whole, and whether a restore that did not end is left so.
+fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
+    let text =
+        StateTable::Installation.update("SET checked_place = ?1, is_restoring = (is_restoring AND ?2)");
+    tx.execute(&text, &[place.to_text().into(), Value::Bool(is_left)]).map(drop)
+}
+
+/// Records what the installation is now.
+///
+/// # Errors
+/// The store's.
+pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Timestamp) -> Result<(), Error> {
+    let text = "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, ?1, ?2, ?3, '', ?4, ?5) \
+        ON CONFLICT (id) DO UPDATE SET public_url = excluded.public_url, place = excluded.place, born = excluded.born, \
+        adopted_on = excluded.adopted_on";
+    let (url, born) = (public_url.map_or(Value::Null, Value::from), place.born.clone());
+    let parameters = [
+        url,
+        place.place.as_str().into(),
+        born.map_or(Value::Null, Value::Text),
+        Value::Bool(false),
+        now.0.into(),
+    ];
+    tx.execute(&StateTable::Installation.insert(text), &parameters).map(drop)
+}
+
+/// Makes a copy an installation of its own: what it is now is recorded. Returns that, as a sentence.
+///
+/// # Errors
+/// There is no database, another server holds it, it is torn, the master key is another, or the store's.
+pub async fn adopt(config: &Config) -> Result<String, StartError> {
+    let master = read_master_key(&config.master_key_file)?;
+    let (_lock, store) = open_existing(config).await?;
+    let adopted = async {
+        check_whole(&store, &master).await?;
+        let failed = |error: Error| StartError::new("cannot adopt the database", error);
+        let place = store.place().await.map_err(failed)?;
+        let (public_url, here) = (config.public_url.clone(), place.clone());
+        let recorded =
+            store.run("Adopt", Mode::Write, None, move |tx| record(tx, public_url.as_deref(), &here, now()));
+        recorded.await.map(|()| place).map_err(failed)
+    };
+    let adopted = adopted.await;
+    let _ = tokio::task::spawn_blocking(move || store.close()).await;
+    let place = adopted?;
+    let url = config.public_url.as_deref().unwrap_or("as its address says");
+    Ok(format!(
+        "The installation is here now: its database at {}, its public URL {url}. Servers that start from now on send mails, \
+         texts, events and sign-outs; start again those that run.",
+        told(&place)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_store::Place;
+
+    use super::{Installation, why_elsewhere};
+
+    #[test]
+    fn a_copy_is_found_by_its_place_or_its_name() {
+        let place = |place: &str| Place { place: place.to_owned(), born: None };
+        let known = |public_url: Option<&str>| Installation {
+            public_url: public_url.map(str::to_owned),
+            place: place("inode 1"),
+            era: String::new(),
+            is_restoring: false,
+        };
+        let (id, staging) = (Some("https://id.example.com"), Some("https://staging.example.com"));
+        for (was, is, at, is_copy) in [
+            (id, id, "inode 1", false),
+            (id, id, "inode 2", true),
+            (id, staging, "inode 1", true),
+            (id, None, "inode 1", true),
+            (None, id, "inode 1", false),
+            (None, None, "inode 1", false),
+            (None, None, "inode 2", true),
+        ] {
+            assert_eq!(why_elsewhere(&known(was), &place(at), is).is_some(), is_copy, "{was:?} {is:?} {at}");
+        }
+    }
+}

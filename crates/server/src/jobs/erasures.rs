@@ -1,0 +1,72 @@
+//! Writes who was erased to the list outside the database, which a restore applies again.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use chancery_record::Value;
+use chancery_store::{Class, Error, Mode, Store};
+use chancery_web::App;
+
+use super::Job;
+use crate::erasure_list::{Erasure, ErasureList};
+
+/// The rest between runs: who was erased is listed within ten seconds.
+const REST: Duration = Duration::from_secs(3);
+/// Erasures read at once.
+const PIECE: usize = 1000;
+/// What readiness says while the list cannot be written.
+const UNWRITTEN: &str = "The list of erased people cannot be written: who is erased now would live again after a restore. The log says why.";
+
+/// Writes the erasures that are not listed: each process does, to its own list.
+pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
+    let (app, list) = (Arc::clone(app), Arc::new(Mutex::new(list)));
+    Job::new("erasures", REST, move || {
+        let (app, list) = (Arc::clone(&app), Arc::clone(&list));
+        async move {
+            let done = write_erasures(&app.store.with(Class::Background), &list).await;
+            app.note_warning("erasures", done.is_err().then(|| UNWRITTEN.to_owned()));
+            done
+        }
+    })
+}
+
+/// Writes the erasures that are not listed yet. What is listed is known from the list itself, so that nothing is lost
+/// where a process is killed.
+async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result<(), String> {
+    let mut after = list.lock().unwrap_or_else(PoisonError::into_inner).position();
+    loop {
+        let piece = read_erasures(store, after).await.map_err(|error| error.to_string())?;
+        let Some(newest) = piece.last() else { return Ok(()) };
+        after = newest.number;
+        let (list, count) = (Arc::clone(list), piece.len());
+        let adding = tokio::task::spawn_blocking(move || {
+            list.lock().unwrap_or_else(PoisonError::into_inner).add(&piece)
+        });
+        adding.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        if count < PIECE {
+            return Ok(());
+        }
+    }
+}
+
+async fn read_erasures(store: &Store, after: i64) -> Result<Vec<Erasure>, Error> {
+    let read = store.run("ReadErasures", Mode::Long, None, move |tx| {
+        let text = format!(
+            "SELECT number, store, resource, person FROM erasure WHERE number > ?1 ORDER BY number LIMIT {PIECE}"
+        );
+        let mut found = Vec::new();
+        tx.query(&text, &[Value::Int(after)], |row| {
+            found.push(Erasure {
+                number: row.int(0)?,
+                store: row.int(1)?,
+                resource: row.text(2)?.to_owned(),
+                person: row.id(3)?,
+            });
+            Ok(())
+        })?;
+        Ok::<_, Error>(found)
+    });
+    read.await
+}

@@ -1,0 +1,242 @@
+//! `chancery restore`: a backup is put in place, what was issued before it ends, and who was erased since is erased again.
+
+pub mod endings;
+mod erasures;
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_fetch::Outbound;
+use chancery_resource::{AppContext, MasterKey, random};
+use chancery_store::{Error, Mode, Store, Target};
+use chancery_web::now;
+use clap::Args;
+
+use crate::{
+    Config,
+    backup::{Manifest, beside, copy, logs_of, sync_folder},
+    installation::{begin_restoring, end_restoring, record},
+    start::{
+        Assembled, StartError, assemble, open, open_existing, prepare_files, read_master_key, url_of_config,
+    },
+    trail_check::check_trails,
+};
+
+pub const RESTORE_HELP: &str = "\
+FILE is a backup that chancery backup made, with its manifest beside it. It is checked (manifest, digest,
+every page, audit trails, master key) and only then put where the configuration has the database, which must
+be absent or --replace be given. A database on PostgreSQL is restored by its own tools, and then finished by
+--in-place, which also does for a database file that was put in place in another way. Stop all servers first.
+
+A backup knows nothing of what came after it, so that all that was issued before the restore ends: access
+tokens, refresh tokens, sessions, sign-ins under way, codes, links that reset passwords, access passes,
+remembered devices and SCIM tokens. Passwords, client secrets, keys, passkeys and second factors are those of
+the backup: what was changed or deleted since is as it was, and must be changed or deleted again. People who
+were erased since are erased again by the list that servers write with CHANCERY_ERASURE_LIST; --erasures
+names it where it is not configured. Without a list a restore is refused, unless --no-erasures says that
+nobody was erased.
+
+The restored database is the installation from then on, and its servers send mails and events again. With
+--drill it stays a copy, whose servers tell others nothing.
+
+Examples:
+  chancery restore /backup/monday --replace --erasures /lists/erased
+  chancery --config chancery.toml restore --in-place --erasures /lists/erased
+  CHANCERY_DATA_DIR=/drill/data chancery restore /backup/monday --erasures /lists/erased --drill";
+
+/// What to restore, and how.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub struct RestoreOptions {
+    /// The backup; none with --in-place
+    #[arg(value_name = "FILE", conflicts_with = "in_place")]
+    file: Option<PathBuf>,
+    /// Finishes the restore of the configured database, which other tools put in place
+    #[arg(long)]
+    in_place: bool,
+    /// Replaces the database that is there; it is gone then
+    #[arg(long, conflicts_with = "in_place")]
+    replace: bool,
+    /// The list of erased people, a file or a folder [default: CHANCERY_ERASURE_LIST]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_erasures")]
+    erasures: Option<PathBuf>,
+    /// Restores without a list of erased people: who was erased since the backup lives again
+    #[arg(long)]
+    no_erasures: bool,
+    /// Leaves the database a copy: servers on it tell others nothing
+    #[arg(long)]
+    drill: bool,
+}
+
+fn failed(why: impl std::fmt::Display) -> StartError {
+    StartError::new("cannot restore", why)
+}
+
+/// Restores, and tells about it.
+///
+/// # Errors
+/// What was wrong; of a backup nothing is in place then.
+pub async fn restore(config: &Config, options: &RestoreOptions) -> Result<String, StartError> {
+    let list = options.erasures.clone().or_else(|| config.erasure_list.clone());
+    let list = list.filter(|_| !options.no_erasures);
+    if list.is_none() && !options.no_erasures {
+        return Err(failed(
+            "people who were erased since the backup would live again: name the list that the servers wrote by --erasures, or \
+             say --no-erasures where nobody was",
+        ));
+    }
+    let master = read_master_key(&config.master_key_file).map_err(|error| {
+        failed(format_args!("the master key is in no backup, put it in place first ({error})"))
+    })?;
+    let restoring = Restoring { config, master, list, is_drill: options.drill };
+    restoring.check_list().await?;
+    match (&options.file, options.in_place) {
+        (Some(file), _) => restoring.put_in_place(file, options.replace).await,
+        (None, true) => restoring.finish_in_place().await,
+        (None, false) => Err(failed(
+            "name the backup, or say --in-place where the database was restored by its own tools already",
+        )),
+    }
+}
+
+struct Restoring<'a> {
+    config: &'a Config,
+    master: MasterKey,
+    list: Option<PathBuf>,
+    is_drill: bool,
+}
+
+impl Restoring<'_> {
+    /// Reads the list of erasures before anything is changed.
+    async fn check_list(&self) -> Result<(), StartError> {
+        let Some(list) = self.list.clone() else { return Ok(()) };
+        let master = self.master.clone();
+        let read = tokio::task::spawn_blocking(move || crate::erasure_list::read(&list, &master, |_| Ok(())));
+        read.await.map_err(failed)?.map_err(failed)
+    }
+
+    /// Puts a backup where the database is configured to be.
+    async fn put_in_place(&self, file: &Path, replace: bool) -> Result<String, StartError> {
+        let Target::Sqlite(path) = &self.config.database else {
+            return Err(failed(
+                "the database is on PostgreSQL: restore it by pg_restore, pgBackRest or Barman, and then say --in-place",
+            ));
+        };
+        let manifest = Manifest::read(file, &self.master)?;
+        let _lock = prepare_files(self.config)?;
+        if !replace && fs::metadata(path).map_or(0, |facts| facts.len()) > 0 {
+            return Err(failed(format_args!(
+                "there is a database at {}: name another folder, or say --replace",
+                path.display()
+            )));
+        }
+        let partial = beside(path, "restoring");
+        let leftovers = || {
+            logs_of(&partial).iter().chain([&partial]).for_each(|left| {
+                let _ = fs::remove_file(left);
+            });
+        };
+        leftovers();
+        let done = self.prepare(file, &manifest, &partial).await;
+        let told = done.inspect_err(|_| leftovers())?;
+        let unwritten =
+            |error: io::Error| StartError::new(format!("cannot put {} in place", path.display()), error);
+        // what the former database had not written to its file yet must not be taken for the new one's
+        for log in logs_of(path).iter().chain(&logs_of(&partial)) {
+            match fs::remove_file(log) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error)),
+                _ => {}
+            }
+        }
+        fs::rename(&partial, path).and_then(|()| sync_folder(path)).map_err(unwritten)?;
+        Ok(format!("{} of {} is at {}. {told}", file.display(), manifest.made_on, path.display()))
+    }
+
+    /// Copies a backup beside its place, checks the copy, and finishes it there: a restore that breaks off leaves what was.
+    async fn prepare(&self, file: &Path, manifest: &Manifest, partial: &Path) -> Result<String, StartError> {
+        let unread = |error: io::Error| failed(format_args!("{}: {error}", file.display()));
+        let mut from = File::open(file).map_err(unread)?;
+        let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(partial);
+        let mut to = made.map_err(unread)?;
+        let (bytes, sha256) = copy(&mut from, &mut to).map_err(unread)?;
+        to.sync_all().map_err(unread)?;
+        drop(to);
+        if (bytes, &sha256) != (manifest.bytes, &manifest.sha256) {
+            return Err(failed(format_args!(
+                "{} is not what its manifest says: it has {bytes} bytes of digest {sha256}, not {} of {}",
+                file.display(),
+                manifest.bytes,
+                manifest.sha256
+            )));
+        }
+        let copied = partial.to_owned();
+        let checked = tokio::task::spawn_blocking(move || Store::check_file(&copied));
+        checked.await.map_err(failed)?.map_err(failed)?;
+        let config = Config { database: Target::Sqlite(partial.to_owned()), ..self.config.clone() };
+        let store = open(&config).await?;
+        let told = self.finish(&store).await;
+        let _ = tokio::task::spawn_blocking(move || store.close()).await;
+        let told = told?;
+        File::open(partial).and_then(|file| file.sync_all()).map_err(unread)?;
+        Ok(told)
+    }
+
+    /// Finishes the restore of a database that other tools put in place.
+    async fn finish_in_place(&self) -> Result<String, StartError> {
+        let (_lock, store) = open_existing(self.config).await?;
+        let told = self.finish(&store).await;
+        let _ = tokio::task::spawn_blocking(move || store.close()).await;
+        told
+    }
+
+    /// Checks a restored database, ends what was issued before, applies the erasures, and records what it is now. Where it
+    /// breaks off no server starts, and it can be done again.
+    async fn finish(&self, store: &Store) -> Result<String, StartError> {
+        let checkpoints = check_trails(store, &self.master).await?.len();
+        let era = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());
+        let next = era.clone();
+        let begin = store.run("BeginRestoring", Mode::Write, None, move |tx| begin_restoring(tx, &next));
+        begin.await.map_err(|error: Error| failed(error))?;
+        endings::end_rows(store, now()).await.map_err(failed)?;
+        let master = self.master.in_era(&era);
+        let assembled = Assembled {
+            config: self.config,
+            master,
+            public_url: &url_of_config(self.config),
+            outbound: Outbound::Off,
+        };
+        let (app, _) = assemble(assembled, store.clone()).await?;
+        let context: &Arc<AppContext> = &app.context;
+        let ended = endings::end_audited(store, context).await?;
+        let erased = match &self.list {
+            Some(list) => erasures::apply(store, context, &self.master, list).await?,
+            None => {
+                "No list of erasures was applied: who was erased since the backup is there again.".to_owned()
+            }
+        };
+        let place = store.place().await.map_err(failed)?;
+        let (url, is_drill) = (self.config.public_url.clone(), self.is_drill);
+        let end = store.run("EndRestoring", Mode::Write, None, move |tx| {
+            if !is_drill {
+                record(tx, url.as_deref(), &place, now())?;
+            }
+            end_restoring(tx, &place)
+        });
+        end.await.map_err(|error: Error| failed(error))?;
+        let standing = if is_drill {
+            "It is a copy: servers on it tell others nothing."
+        } else {
+            "It is the installation from now on."
+        };
+        Ok(format!(
+            "It is what {checkpoints} checkpoints of its audit trails say. All tokens and sessions issued before have ended, \
+             with {ended}. {erased} {standing}"
+        ))
+    }
+}

@@ -1,0 +1,107 @@
+//! Erases again who was erased after a backup, by the list that was kept apart.
+
+use std::{path::Path, sync::Arc};
+
+use chancery_record::{Timestamp, Value, format_timestamp};
+use chancery_resource::{AppContext, Context, Problem, Scope, Shape, load, load_hidden, purge, purged};
+use chancery_store::{Mode, Store, Tx};
+use tokio::sync::mpsc;
+
+use super::{endings::context_of, failed};
+use crate::{
+    erasure_list::{Erasure, read},
+    services,
+    start::{StartError, cause_of, own_context},
+};
+
+/// People who are erased in one transaction.
+const PIECE: usize = 100;
+
+/// Erases whom the list names and the database still has. Returns what came of it, in words.
+///
+/// # Errors
+/// The list cannot be read, and the store's.
+pub async fn apply(
+    store: &Store,
+    context: &Arc<AppContext>,
+    master: &chancery_resource::MasterKey,
+    list: &Path,
+) -> Result<String, StartError> {
+    let (pieces, mut read_pieces) = mpsc::channel::<Vec<Erasure>>(1);
+    let (path, key) = (list.to_owned(), master.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut piece = Vec::new();
+        let send = |piece| pieces.blocking_send(piece).map_err(|_| "it was given up".to_owned());
+        read(&path, &key, |erasure| {
+            piece.push(erasure);
+            if piece.len() < PIECE { Ok(()) } else { send(std::mem::take(&mut piece)) }
+        })?;
+        send(piece)
+    });
+    let (mut listed, mut erased, mut newest) = (0, 0, 0);
+    while let Some(piece) = read_pieces.recv().await {
+        listed += piece.len();
+        newest = piece.iter().map(|erasure| erasure.number).fold(newest, i64::max);
+        let context = Arc::clone(context);
+        let erase = store.run("EraseAgain", Mode::Write, None, move |tx| {
+            let mut count = 0;
+            for erasure in &piece {
+                count += usize::from(erase_again(&context, tx, erasure)?);
+            }
+            Ok::<_, Problem>(count)
+        });
+        erased += erase.await.map_err(|problem| failed(cause_of(problem)))?;
+    }
+    reading.await.map_err(failed)?.map_err(failed)?;
+    let mut time = Vec::new();
+    format_timestamp(Timestamp(newest / 1000), &mut time);
+    let dated = if listed == 0 {
+        String::new()
+    } else {
+        format!(", the last on {}", String::from_utf8(time).unwrap_or_default())
+    };
+    Ok(format!("{listed} erasures are listed{dated}; {erased} people were there again and are erased."))
+}
+
+/// Erases a person who is there; whether that was so.
+fn erase_again(context: &Arc<AppContext>, tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool, Problem> {
+    let Some(shape) = shape_of(&erasure.resource) else { return Ok(false) };
+    let acting = if erasure.store == 0 {
+        Some(own_context(context, Scope::Everything))
+    } else {
+        let text = "SELECT id FROM idp_instance WHERE rid = ?1";
+        match tx.one(text, &[Value::Int(erasure.store)], |row| row.id(0))? {
+            Some(instance) => context_of(context, tx, instance)?,
+            None => None,
+        }
+    };
+    let Some(mut acting) = acting else { return Ok(false) };
+    let Some(found) = find(&acting, tx, shape, erasure)? else { return Ok(false) };
+    purge(&acting, tx, shape, &found)?;
+    purged(&mut acting, tx, shape, std::slice::from_ref(&found))?;
+    Ok(true)
+}
+
+fn find(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    erasure: &Erasure,
+) -> Result<Option<chancery_resource::StoredRow>, Problem> {
+    let key = || Value::Id(erasure.person);
+    let found = match load(context, tx, shape, None, key()) {
+        // it may be in quarantine
+        Err(problem) if problem.status() == 404 => load_hidden(context, tx, shape, key()),
+        found => found,
+    };
+    match found {
+        Err(problem) if problem.status() == 404 => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// The shape of people that has this name.
+fn shape_of(name: &str) -> Option<&'static Shape> {
+    let mut shapes = services().iter().flat_map(|service| service.all()).map(|op| op.shape);
+    shapes.find(|shape| shape.name == name)
+}

@@ -1,0 +1,110 @@
+//! Checks a whole database against the last checkpoints of its audit trails.
+
+use chancery_auth::ensure_keys;
+use chancery_ledger::{AuditKeys, Checkpoint, Frontier, TILE};
+use chancery_resource::{MasterKey, read_leaves, read_position};
+use chancery_store::{Error, Mode, Store, Tx};
+use chancery_web::now;
+use serde_json::json;
+
+use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
+
+/// Checks that each trail has the entries over which its last checkpoint was signed: none is missing, and none is another.
+/// Takes a time that grows with the trails. Returns the checkpoints.
+///
+/// # Errors
+/// The trail that is not what its checkpoint says; the master key is another than the database's; the store's.
+pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<String>, StartError> {
+    let master = master.clone();
+    let checked = store.run("CheckTrails", Mode::Long, None, move |tx| {
+        let keys = keys(tx, &master)?;
+        let mut trees = Vec::new();
+        tx.query("SELECT store, size, checkpoint FROM audit_tree ORDER BY store", &[], |row| {
+            trees.push((row.int(0)?, read_position(row, 1)?, row.optional_text(2)?));
+            Ok(())
+        })?;
+        let mut checkpoints = Vec::new();
+        for (tree, size, note) in trees {
+            let Some(note) = note.filter(|_| size > 0) else { continue };
+            check_trail(tx, tree, size, &note, &keys)?;
+            checkpoints.push(note);
+        }
+        Ok::<_, Error>(checkpoints)
+    });
+    checked.await.map_err(|error| StartError::new("the database is not what its audit trails say", error))
+}
+
+/// The keys that ever signed the trails.
+fn keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<AuditKeys, Error> {
+    let (keyring, _) = ensure_keys(tx, master, now())?;
+    let mut keys = keyring.audit_jwks;
+    tx.query("SELECT jwk FROM audit_key", &[], |row| {
+        let broken = |_| Error::Internal("a kept key of the audit trail cannot be read".into());
+        keys.push(serde_json::from_str(row.text(0)?).map_err(broken)?);
+        Ok(())
+    })?;
+    AuditKeys::from_jwks(&json!({ "keys": keys }).to_string())
+        .map_err(|error| Error::Internal(format!("the keys of the audit trail: {error}")))
+}
+
+fn check_trail(tx: &mut Tx<'_>, tree: i64, size: u64, note: &str, keys: &AuditKeys) -> Result<(), Error> {
+    let wrong = |why: String| Error::Unavailable(format!("the audit trail of store {tree} {why}"));
+    let checkpoint = Checkpoint::open(note, keys)
+        .map_err(|error| wrong(format!("has a checkpoint that cannot be trusted: {error}")))?;
+    if checkpoint.size != size {
+        return Err(wrong(format!("has {size} entries, and its checkpoint is over {}", checkpoint.size)));
+    }
+    let mut whole = Frontier::default();
+    for start in (0..size).step_by(usize::try_from(TILE).unwrap_or(usize::MAX)) {
+        let end = size.min(start + TILE);
+        let (placed, _) = read_leaves(tx, tree, start, end)?;
+        let entries: Vec<i64> = placed.iter().map(|(_, entry)| *entry).collect();
+        let found = entry_hashes(tx, &entries)?;
+        let hashes = placed.iter().map_while(|(_, entry)| found.get(entry));
+        let count = hashes.map(|hash| whole.push(*hash)).count();
+        if count as u64 != end - start {
+            return Err(wrong(format!("lacks an entry between {start} and {end}")));
+        }
+    }
+    if whole.root() == checkpoint.root {
+        Ok(())
+    } else {
+        Err(wrong("has other entries than its checkpoint was signed over".to_owned()))
+    }
+}
+
+/// Checks that a database file is whole: a copy in full, which only its first start does, and another by its last entries.
+///
+/// # Errors
+/// What is missing or another, and the store's.
+pub async fn check_whole(store: &Store, master: &MasterKey) -> Result<(), StartError> {
+    if store.is_copied() {
+        check_trails(store, master).await?;
+        let noted = installation::note_checked(store).await;
+        return noted.map_err(|error| StartError::new("cannot write to the database", error));
+    }
+    check_ends(store).await
+}
+
+/// Checks of each trail that its last entries are there, at a cost that does not grow with the trails.
+async fn check_ends(store: &Store) -> Result<(), StartError> {
+    let read = store.run("CheckTrailEnds", Mode::Quick, None, |tx| {
+        let text = "SELECT t.store FROM audit_tree t WHERE t.size > 0 AND NOT EXISTS \
+            (SELECT 1 FROM audit_leaf l JOIN audit_entry e ON e.rid = l.entry \
+            WHERE l.store = t.store AND l.position = t.size - 1)";
+        tx.one(text, &[], |row| row.int(0))
+    });
+    let failed = |error: Error| StartError::new("cannot read the database", error);
+    let Some(tree) = read.await.map_err(failed)? else { return Ok(()) };
+    let why =
+        format!("the audit trail of store {tree} lacks the last entry that its checkpoint was signed over");
+    if store.engine() == "sqlite" {
+        let why = format!(
+            "{why}. A plain copy of a running server's file is not whole: restore a backup that `chancery backup` made"
+        );
+        return Err(StartError::new("the database is torn or damaged", why));
+    }
+    // a server of databases is not torn by a copy of its files: somebody changed the trail, and the rest can be served
+    tracing::error!(why, "the database is damaged");
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Copies of a SQLite file: making one beside a running server, and finding out one that is torn.
+
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    time::Duration,
+};
+
+use rusqlite::OpenFlags;
+
+use super::Connection;
+use crate::{Error, error::torn, place::Place};
+
+/// Checks that a file which is not where the installation's was is whole; whether there was such a check. It takes a time that
+/// grows with the file, and is done once for each copy; in its own place a file is only written through SQLite, which does not
+/// tear it.
+pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
+    let own = Place::of_file(path)?;
+    let Some((known, checked)) = known_places(connection)? else { return Ok(false) };
+    if known.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
+        return Ok(false);
+    }
+    tracing::warn!("the database's file is a copy: it is checked whole, which can take a while");
+    check(&connection.raw)?;
+    Ok(true)
+}
+
+/// Where the installation's file is, and where it was last checked whole, if it is known.
+fn known_places(connection: &Connection) -> Result<Option<(Place, Option<Place>)>, Error> {
+    let mut is_there = false;
+    connection.query("SELECT 1 FROM sqlite_master WHERE name = 'installation'", &[], &mut |_| {
+        is_there = true;
+        Ok(())
+    })?;
+    let mut known = None;
+    if is_there {
+        connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
+            let place = Place { place: row.text(0)?.to_owned(), born: row.optional_text(1)? };
+            known = Some((place, row.optional_text(2)?.as_deref().map(Place::of_text)));
+            Ok(())
+        })?;
+    }
+    Ok(known)
+}
+
+/// Checks every page, index and reference of a database.
+fn check(raw: &rusqlite::Connection) -> Result<(), Error> {
+    let found: String = raw.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    let has_orphans = raw.prepare("PRAGMA foreign_key_check")?.exists([])?;
+    match found.as_str() {
+        "ok" if !has_orphans => Ok(()),
+        "ok" => Err(torn("rows refer to rows that are not there")),
+        found => Err(torn(found.lines().next().unwrap_or_default())),
+    }
+}
+
+/// Checks a file that nobody writes to.
+pub fn check_file(path: &Path) -> Result<(), Error> {
+    check(&rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?)
+}
+
+/// Copies a database, as it is at one moment, to a file that does not exist, readable by its owner alone. Writers go on
+/// meanwhile: it reads one snapshot, and ends however much they write. The copy is not synced.
+pub fn back_up(from: &Path, to: &Path) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::Unavailable(format!("{}: {error}", to.display()));
+    // SQLite writes into an empty file, and would make it readable to others
+    OpenOptions::new().create_new(true).write(true).mode(0o600).open(to).map_err(failed)?;
+    let copy = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let raw = rusqlite::Connection::open_with_flags(from, flags)?;
+        raw.busy_timeout(Duration::from_secs(30))?;
+        let unwritable = || Error::Unavailable(format!("{}: its name is not UTF-8", to.display()));
+        raw.execute("VACUUM INTO ?1", [to.to_str().ok_or_else(unwritable)?])?;
+        Ok(())
+    };
+    copy().inspect_err(|_| {
+        let _ = fs::remove_file(to);
+    })
+}

@@ -1,0 +1,237 @@
+//! Backup and restore, as an operator does them by the program: what is answered is in the copy, what was ended stays ended,
+//! and a copy tells nobody anything.
+
+mod copies;
+mod damage;
+mod ending;
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use serde_json::{Value as Json, json};
+use tokio::task::JoinSet;
+
+use crate::{each, outbound::warnings, until};
+
+const USERS: &str = "/api/userstore/v2/default/administration/User";
+const TRAIL: &str = "/api/userstore/v2/default/administration/CustomAuditTrail";
+/// Nobody was erased.
+const NOBODY: &str = "--no-erasures";
+
+/// Runs a command of the program on a database.
+fn run(database: &Database, words: &[&str]) -> Output {
+    run_with(database, &[], words)
+}
+
+/// The same, with further variables of the environment.
+fn run_with(database: &Database, environment: &[(&str, &str)], words: &[&str]) -> Output {
+    Command::new(Process::program())
+        .args(words)
+        .env("CHANCERY_DATA_DIR", database.folder())
+        .env("CHANCERY_DATABASE", database.url())
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap()
+}
+
+/// What a command said that was done.
+fn done(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// What a command said that refused.
+fn refused(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{}{text}", String::from_utf8_lossy(&output.stdout));
+    text
+}
+
+/// A path as a word of a command.
+fn word(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// An empty folder on another machine, where the master key was put.
+fn elsewhere(database: &Database) -> Database {
+    let other = Database::create(Engine::Sqlite);
+    fs::copy(database.folder().join("master.key"), other.folder().join("master.key")).unwrap();
+    other
+}
+
+/// Makes a backup of an embedded database; its file.
+fn back_up(database: &Database, name: &str) -> PathBuf {
+    let file = database.folder().join(name);
+    done(&run(database, &["backup", "--output", word(&file)]));
+    file
+}
+
+async fn user(server: &Process, name: &str) -> Json {
+    server.admin.post(USERS, json!({ "loginName": name })).await.is(201).json()
+}
+
+async fn login_names(client: &Client) -> HashSet<String> {
+    let users = client.get(USERS).await.is(200).json();
+    each(&users, "loginName").into_iter().map(str::to_owned).collect()
+}
+
+/// Creates users until it is told to stop; those that were answered.
+async fn write(client: Client, worker: usize, stop: Arc<AtomicBool>) -> Vec<String> {
+    let mut answered = Vec::new();
+    while !stop.load(Ordering::SeqCst) {
+        let name = format!("w{worker}n{}", answered.len());
+        client.post(USERS, json!({ "loginName": name })).await.expect(201);
+        answered.push(name);
+    }
+    answered
+}
+
+/// A copy that is made beside writers ends while they go on, and is whole: all that was answered before it began is in it, and
+/// its audit trail has exactly what it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_made_beside_writers_is_whole() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut writers = JoinSet::new();
+    for worker in 0..4 {
+        writers.spawn(write(server.admin.clone(), worker, Arc::clone(&stop)));
+    }
+    for number in 0..20 {
+        user(&server, &format!("before {number}")).await;
+    }
+    let before = login_names(&server.admin).await;
+    let (file, folder) = (database.folder().join("copy"), database.folder());
+    let backing_up = tokio::task::spawn_blocking(move || {
+        let words = ["backup", "--output", word(&file)];
+        let made = Command::new(Process::program()).args(words).env("CHANCERY_DATA_DIR", folder).output();
+        (made.unwrap(), file)
+    });
+    let (made, file) = backing_up.await.unwrap();
+    let told = done(&made);
+    assert!(told.contains("checkpoints of audit trails"), "{told}");
+    let after = login_names(&server.admin).await;
+    stop.store(true, Ordering::SeqCst);
+    let answered = writers.join_all().await.concat();
+    assert!(answered.len() > 20 && after.len() > before.len(), "they went on");
+
+    let other = elsewhere(&database);
+    done(&run(&other, &["restore", word(&file), NOBODY, "--drill"]));
+    let copy = Process::start(&other, &[]).await;
+    assert!(warnings(&copy).await.contains("this is a copy"), "a drill tells nobody");
+    let there = login_names(&copy.admin).await;
+    let lost: Vec<_> = before.difference(&there).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    let trail = copy.admin.get(TRAIL).await.is(200).json();
+    assert_eq!(
+        trail.as_array().unwrap().len(),
+        there.len(),
+        "a change is there with its entry, or neither is"
+    );
+}
+
+/// Of a backup its manifest tells what it is, and never the key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_tells_what_a_backup_is() {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start(&database, &[]).await;
+    user(&server, "ada").await;
+    until_checkpoint(&server).await;
+    assert!(server.stop());
+    let file = back_up(&database, "copy");
+    let text = fs::read_to_string(database.folder().join("copy.manifest.json")).unwrap();
+    let manifest: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(manifest["bytes"], fs::metadata(&file).unwrap().len());
+    assert_eq!(manifest["schema"], chancery_store::schema_version());
+    assert_eq!(manifest["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(manifest["masterKey"].as_str().unwrap().len(), 8);
+    assert!(!manifest["checkpoints"].as_array().unwrap().is_empty(), "{text}");
+    for name in ["copy", "copy.manifest.json"] {
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &fs::metadata(database.folder().join(name)).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o077, 0, "{name} is its owner's alone");
+    }
+    assert!(!database.folder().join("copy.partial").exists());
+    let again = refused(&run(&database, &["backup", "--output", word(&file)]));
+    assert!(again.contains("is there already"), "{again}");
+}
+
+/// Databases of other engines are refused with the name of the right tools.
+#[test]
+fn a_database_on_postgresql_is_left_to_its_own_tools() {
+    let database = Database::create(Engine::Postgres);
+    let told = refused(&run(&database, &["backup", "--output", "/nowhere/copy"]));
+    for tool in ["pg_dump", "pgBackRest", "Barman"] {
+        assert!(told.contains(tool), "{told}");
+    }
+    database.write_private("master.key", [7; 32]);
+    let told = refused(&run(&database, &["restore", "/nowhere/copy", NOBODY]));
+    assert!(told.contains("pg_restore") && told.contains("--in-place"), "{told}");
+}
+
+/// What cannot be restored safely is refused before anything is changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_is_refused_with_what_is_missing() {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start(&database, &[]).await;
+    user(&server, "ada").await;
+    let file = back_up(&database, "copy");
+    let file = word(&file);
+    let expect = |words: &[&str], why: &str| {
+        let told = refused(&run(&database, words));
+        assert!(told.contains(why), "{words:?}: {told}");
+    };
+    expect(&["restore", file], "--no-erasures");
+    expect(&["restore", NOBODY], "--in-place");
+    expect(&["restore", file, NOBODY, "--replace"], "is in use");
+    assert!(server.stop());
+    expect(&["restore", file, NOBODY], "--replace");
+    expect(&["restore", file, "--replace", "--erasures", "/nowhere/list"], "/nowhere/list");
+    let other = Database::create(Engine::Sqlite);
+    let told = refused(&run(&other, &["restore", file, NOBODY]));
+    assert!(told.contains("the master key is in no backup"), "{told}");
+    other.write_private("master.key", [7; 32]);
+    let told = refused(&run(&other, &["restore", file, NOBODY]));
+    assert!(told.contains("put the right one in place"), "{told}");
+    assert!(!other.folder().join("chancery.sqlite").exists() || !has_data(&other));
+
+    // a byte that was changed is found by the digest, a manifest that was changed by its signature
+    let own = elsewhere(&database);
+    let mut bytes = fs::read(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(file, bytes).unwrap();
+    let told = refused(&run(&own, &["restore", file, NOBODY]));
+    assert!(told.contains("is not what its manifest says"), "{told}");
+    let manifest = database.folder().join("copy.manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap().replace("\"version\": \"", "\"version\": \"9");
+    fs::write(&manifest, text).unwrap();
+    let told = refused(&run(&own, &["restore", file, NOBODY]));
+    assert!(told.contains("was changed"), "{told}");
+    assert!(!has_data(&own));
+    // what was there is as it was
+    let server = Process::start(&database, &[]).await;
+    assert!(login_names(&server.admin).await.contains("ada"));
+}
+
+/// Waits until the default store's audit trail has a checkpoint.
+async fn until_checkpoint(server: &Process) {
+    let checkpoint = format!("{TRAIL}/checkpoint");
+    until("the trail has a checkpoint", || async { server.admin.get(&checkpoint).await.status == 200 }).await;
+}
+
+/// Whether there is a database with data.
+fn has_data(database: &Database) -> bool {
+    fs::metadata(database.folder().join("chancery.sqlite")).is_ok_and(|facts| facts.len() > 0)
+}

@@ -1,0 +1,140 @@
+//! A copy of an installation tells nobody anything; a moved folder and a restarted server are none.
+
+use std::{fs, path::Path};
+
+use chancery_testkit::{Database, Engine, Process, Receiver};
+use serde_json::json;
+
+use super::{done, refused, run, run_with, user, warnings, word};
+use crate::id;
+
+const SUBSCRIPTIONS: &str = "/api/userstore/v2/default/administration/EventSubscription";
+const TO_THIS_MACHINE: (&str, &str) = ("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8");
+
+/// Subscribes a receiver to all users of the default store; the subscription's path.
+async fn subscribe(server: &Process, receiver: &Receiver) -> String {
+    let body = json!({ "name": "r", "url": receiver.url, "types": ["platform.userstore.user.*"] });
+    let made = server.admin.post(SUBSCRIPTIONS, body).await.is(201).json();
+    let path = format!("{SUBSCRIPTIONS}/{}", id(&made));
+    let tested = server.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
+    assert_eq!(tested["delivered"], true, "{tested}");
+    let row = server.admin.get(&path).await.is(200).json();
+    let body = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
+    server.admin.patch(&path, body).await.expect(202);
+    path
+}
+
+async fn copied(engine: Engine) {
+    let database = Database::create(engine);
+    let mut receiver = Receiver::start().await;
+    let mut server = Process::start(&database, &[TO_THIS_MACHINE]).await;
+    let subscription = subscribe(&server, &receiver).await;
+    user(&server, "first").await;
+    receiver.until(|got| got.len() == 2).await;
+    assert!(server.stop());
+    let copy = database.copy().unwrap();
+
+    // the original is started again, and goes on
+    let mut server = Process::start(&database, &[TO_THIS_MACHINE]).await;
+    assert_eq!(warnings(&server).await, "null");
+    let of_original = user(&server, "of the original").await;
+    receiver.until(|got| got.iter().any(|one| one.subject() == id(&of_original))).await;
+    assert!(server.stop());
+
+    let mut server = Process::start(&copy, &[TO_THIS_MACHINE]).await;
+    let told = warnings(&server).await;
+    assert!(told.contains("this is a copy") && told.contains("chancery adopt"), "{told}");
+    let log = fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("this is a copy"), "{log}");
+    let of_copy = user(&server, "of the copy").await;
+    let tested = server.admin.post(&format!("{subscription}/test"), json!({})).await.is(200).json();
+    assert!(
+        tested["delivered"] == false && tested["problem"].to_string().contains("this is a copy"),
+        "{tested}"
+    );
+    let subject = id(&of_copy).to_owned();
+    assert!(server.stop());
+
+    let told = done(&run(&copy, &["adopt"]));
+    assert!(told.contains("The installation is here now"), "{told}");
+    let server = Process::start(&copy, &[TO_THIS_MACHINE]).await;
+    assert_eq!(warnings(&server).await, "null");
+    // what waited is sent: nothing of it was before
+    let got = receiver.until(|got| got.iter().any(|one| one.subject() == subject)).await;
+    let tests = got.iter().filter(|one| one.kind().contains("test")).count();
+    assert_eq!(tests, 1, "a test by the copy was not sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_quiet_until_it_is_adopted_sqlite() {
+    copied(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_quiet_until_it_is_adopted_postgres() {
+    copied(Engine::Postgres).await;
+}
+
+/// A folder that is moved is no copy; a file that is copied back is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moved_folder_is_no_copy() {
+    let database = Database::create(Engine::Sqlite);
+    let (here, there) = (database.folder().join("here"), database.folder().join("there"));
+    fs::create_dir(&here).unwrap();
+    let at = |folder: &Path| format!("sqlite:{}", folder.join("chancery.sqlite").display());
+    let place = at(&here);
+    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    assert!(server.stop());
+    fs::rename(&here, &there).unwrap();
+    let place = at(&there);
+    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    assert_eq!(warnings(&server).await, "null");
+    assert!(server.stop());
+    fs::create_dir(&here).unwrap();
+    fs::copy(there.join("chancery.sqlite"), here.join("chancery.sqlite")).unwrap();
+    let place = at(&here);
+    let server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    assert!(warnings(&server).await.contains("this is a copy"));
+}
+
+/// Another public URL is told with what stops working, and others are told nothing until it is adopted.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_public_url_is_another_installation() {
+    let database = Database::create(Engine::Sqlite);
+    let named = |url: &'static str| [("CHANCERY_PUBLIC_URL", url)];
+    let ready = async |server: &Process| {
+        let log = fs::read_to_string(&server.log).unwrap();
+        let listen = server.greeting.len();
+        assert!(listen > 0);
+        log
+    };
+    // a name that is given to what had none is no other name
+    for url in [None, Some("https://id.example.com"), Some("https://id.example.com")] {
+        let environment = url.map(named);
+        let mut server =
+            Process::start_unready(&database, environment.as_ref().map_or(&[][..], |some| some.as_slice()));
+        let log = ready(&server).await;
+        assert!(!log.contains("Outbound traffic is off"), "{url:?}: {log}");
+        assert!(server.stop());
+    }
+    let staging = named("https://staging.example.com");
+    let mut server = Process::start_unready(&database, &staging);
+    let log = ready(&server).await;
+    assert!(log.contains("the public URL is another") && log.contains("passkeys"), "{log}");
+    assert!(log.contains("Outbound traffic is off"), "{log}");
+    assert!(server.stop());
+    done(&run_with(&database, &staging, &["adopt"]));
+    let mut server = Process::start_unready(&database, &staging);
+    let log = ready(&server).await;
+    assert!(!log.contains("Outbound traffic is off"), "{log}");
+    assert!(server.stop());
+}
+
+/// A list of erasures that cannot be written ends the start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_cannot_be_written_ends_the_start() {
+    let database = Database::create(Engine::Sqlite);
+    let list = database.folder().join("no such folder/list");
+    let told = refused(&run_with(&database, &[("CHANCERY_ERASURE_LIST", word(&list))], &["serve"]));
+    assert!(told.contains("the list of erasures"), "{told}");
+}

@@ -1,0 +1,98 @@
+//! A start finds out files that are torn, and says so.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
+};
+
+use chancery_store::{Error, Mode, Settings, Store, Target, raw};
+use chancery_testkit::{Database, Engine, Process};
+use serde_json::json;
+
+use super::{USERS, login_names, refused, run, until_checkpoint};
+
+const SQLITE: &str = "chancery.sqlite";
+
+/// A server with some hundred people, stopped.
+async fn filled() -> Database {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start(&database, &[]).await;
+    let users: Vec<_> = (0..500).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+    server.admin.post(&format!("{USERS}/batch"), json!(users)).await.expect(200);
+    until_checkpoint(&server).await;
+    assert!(server.stop());
+    database
+}
+
+/// A copy whose pages are of two times, as a plain copy of a running server's file can have them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_copy_is_not_served() {
+    let database = filled().await;
+    let copy = database.copy().unwrap();
+    let mut server = Process::start(&database, &[]).await;
+    let later: Vec<_> = (0..500).map(|number| json!({ "loginName": format!("later{number}") })).collect();
+    server.admin.post(&format!("{USERS}/batch"), json!(later)).await.expect(200);
+    assert!(server.stop());
+    // the second half is copied later than the first
+    let from = fs::read(database.folder().join(SQLITE)).unwrap();
+    let path = copy.folder().join(SQLITE);
+    let half = fs::metadata(&path).unwrap().len() / 8192 * 4096;
+    let mut file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(half)).unwrap();
+    file.write_all(&from[usize::try_from(half).unwrap()..]).unwrap();
+    drop(file);
+    let told = refused(&run(&copy, &["serve"]));
+    assert!(told.contains("torn or damaged") && told.contains("chancery backup"), "{told}");
+}
+
+/// A copy that is whole is checked once, and served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_copy_is_checked_once() {
+    let copy = filled().await.copy().unwrap();
+    for is_checked in [true, false] {
+        let mut server = Process::start(&copy, &[]).await;
+        let log = fs::read_to_string(&server.log).unwrap();
+        assert_eq!(log.contains("is checked whole"), is_checked, "{log}");
+        assert!(login_names(&server.admin).await.contains("u499"));
+        assert!(server.stop());
+    }
+}
+
+/// A file without its end is found out in its own place, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_lost_its_end_is_not_served() {
+    let database = filled().await;
+    let path = database.folder().join(SQLITE);
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(fs::metadata(&path).unwrap().len() / 2).unwrap();
+    drop(file);
+    let told = refused(&run(&database, &["serve"]));
+    assert!(told.contains("torn or damaged"), "{told}");
+    // what is no database at all
+    let mut file = OpenOptions::new().write(true).read(true).open(&path).unwrap();
+    file.write_all(&[7; 4096]).unwrap();
+    let mut some = [0; 1];
+    let _ = file.read(&mut some);
+    let told = refused(&run(&database, &["serve"]));
+    assert!(told.contains("torn or damaged"), "{told}");
+}
+
+/// A file that lacks the last entry over which a checkpoint was signed is not served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_behind_its_checkpoint_is_not_served() {
+    let database = filled().await;
+    let target = Target::Sqlite(database.folder().join(SQLITE));
+    let cut = |text: &'static str| {
+        let target = target.clone();
+        async move {
+            let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+            let store = opened.await.unwrap().unwrap();
+            let cut = store.run("Test", Mode::Write, None, move |tx| raw::execute(tx, text, &[]));
+            assert!(cut.await.map_err(|error: Error| error.to_string()).unwrap() > 0);
+            tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+        }
+    };
+    cut("DELETE FROM audit_leaf WHERE position >= (SELECT size - 1 FROM audit_tree t WHERE t.store = audit_leaf.store)").await;
+    let told = refused(&run(&database, &["serve"]));
+    assert!(told.contains("torn or damaged") && told.contains("audit trail"), "{told}");
+}

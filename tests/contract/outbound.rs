@@ -1,0 +1,88 @@
+//! Others are told nothing where outbound traffic is off.
+
+use std::{path::Path, process::Command};
+
+use chancery_record::Value;
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Client, Database, Engine, Process, on_both_engines};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    console::{assign, person, sign_in},
+    id,
+    sign_in::browser::Browser,
+};
+
+/// What a server says that is wrong although it can serve.
+pub async fn warnings(server: &Process) -> String {
+    Client::anonymous(&server.base).get("/health/ready").await.is(200).json()["warnings"].to_string()
+}
+
+/// The switch keeps a server quiet that is no copy; what it does not know is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn outbound_traffic_is_switched_off() {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start(&database, &[("CHANCERY_OUTBOUND", "off")]).await;
+    assert!(warnings(&server).await.contains("CHANCERY_OUTBOUND"));
+    assert!(server.stop());
+    let server = Process::start(&database, &[("CHANCERY_OUTBOUND", "auto")]).await;
+    assert_eq!(warnings(&server).await, "null");
+    let wrong = Command::new(Process::program()).args(["--outbound", "on", "check-config"]).output().unwrap();
+    let told = String::from_utf8_lossy(&wrong.stderr);
+    assert!(!wrong.status.success() && told.contains("outbound is auto or off"), "{told}");
+}
+
+fn switched_off(_: &Path) -> Vec<String> {
+    ["--outbound", "off"].map(str::to_owned).to_vec()
+}
+
+on_both_engines! {
+    [switched_off]
+
+    /// Every page of the console says that others are told nothing; what waits beyond its time is given up all the same.
+    async fn the_console_says_that_it_is_quiet(world: World) {
+        let ada = person(&world, "ada").await;
+        assign(&world, &ada, "SystemAdmin", json!({})).await;
+        let mut browser = Browser::new(&world);
+        let page = sign_in(&mut browser, "/console", "ada").await;
+        assert!(page.html.contains("Outbound traffic is switched off"), "{}", page.html);
+        let page = browser.open("/console/health").await;
+        assert!(page.html.contains("Outbound traffic is off."), "{}", page.html);
+        let ready = Client::anonymous(&world.base).get("/health/ready").await.is(200).json();
+        assert!(ready["warnings"][0].as_str().unwrap().contains("CHANCERY_OUTBOUND"), "{ready}");
+        assert_eq!(page.status, 200);
+    }
+
+    /// What nobody sends waits no longer than it may: a mail until it expires, a sign-out for an hour.
+    async fn what_waits_is_given_up_in_time(world: World) {
+        const HOUR: i64 = 3_600_000;
+        let app = world.make("ClientApp", json!({ "name": "told" })).await;
+        let app: Uuid = id(&app).parse().unwrap();
+        let now = chancery_web::now();
+        let mail = "INSERT INTO mail_message (id, store, kind, state, sender, recipient, sealed_data, created_on, expires_on, \
+            attempts, due_on, leased_until) VALUES (?1, 1, 'UserLocked', 'Waiting', 'a@b.c', 'd@e.f', ?2, 0, ?3, 0, 0, 0)";
+        let sign_out = "INSERT INTO logout_delivery (id, client_app_id, person_id, queued_on, due_on, leased_until, tries) \
+            VALUES (?1, ?2, ?1, 0, ?3, 0, 0)";
+        let mut rows = Vec::new();
+        for (number, age) in [(1, 2 * HOUR), (2, 0)] {
+            let (row, since) = (Uuid::from_u128(number), now.0 - age);
+            rows.push((mail, vec![row.into(), Value::Bytes(vec![7]), Value::Int(since + HOUR)]));
+            rows.push((sign_out, vec![row.into(), app.into(), Value::Int(since)]));
+        }
+        world.sql(rows).await;
+        let prune = world.app.store.run("Prune", Mode::Write, None, move |tx| chancery::prune_piece(tx, now));
+        prune.await.map_err(|error: Error| error.to_string()).unwrap();
+        for text in ["SELECT id FROM mail_message WHERE state = 'Dead'", "SELECT id FROM logout_delivery WHERE dead_on IS NOT NULL"] {
+            let read = world.app.store.run("Test", Mode::Long, None, move |tx| {
+                let mut given_up = Vec::new();
+                tx.query(text, &[], |row| {
+                    given_up.push(row.id(0)?);
+                    Ok(())
+                })?;
+                Ok::<_, Error>(given_up)
+            });
+            assert_eq!(read.await.unwrap(), [Uuid::from_u128(1)], "{text}");
+        }
+    }
+}

@@ -6,7 +6,6 @@ use chancery_store::{Error, Mode, Settings, Store, Target, raw};
 use chancery_testkit::{Client, Cut, Database, Engine, Process, Proxy, TlsAnswer};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_rustls::rustls::{
     RootCertStore, ServerConfig,
     crypto::aws_lc_rs::default_provider,
@@ -280,26 +279,6 @@ async fn a_start_waits_for_its_database() {
     until("it was tried twice", || async { proxy.turned_away() >= 2 }).await;
     proxy.open();
     assert_eq!(opening.await.unwrap(), Ok(()));
-}
-
-/// Section 1: migrations wait for the locks of others, in pieces of two seconds.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_migration_waits_for_a_lock() {
-    let database = Database::create(Engine::Postgres);
-    assert_eq!(opened(database.url().to_owned()).await, Ok(()));
-    // longer than one piece
-    let hold = "BEGIN; SELECT pg_advisory_xact_lock(4848110241); \\echo held\n SELECT pg_sleep(5); COMMIT;";
-    let mut psql = tokio::process::Command::new("psql")
-        .args(["-q", "-d", database.url()])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    psql.stdin.take().unwrap().write_all(hold.as_bytes()).await.unwrap();
-    let mut lines = BufReader::new(psql.stdout.take().unwrap()).lines();
-    while lines.next_line().await.unwrap().unwrap() != "held" {}
-    assert_eq!(opened(database.url().to_owned()).await, Ok(()));
-    psql.wait().await.unwrap();
 }
 
 /// Read in the code (C): a statement that took too long is not a database that is away (57014); one

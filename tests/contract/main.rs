@@ -50,6 +50,7 @@ mod lockout;
 mod mail;
 mod management;
 mod members;
+mod migrating;
 mod moving;
 mod option;
 mod outbound;

@@ -77,6 +77,23 @@ servers on PostgreSQL may run. Name the server's public URL, or open the path at
 Example:
   chancery --config chancery.toml console-link";
 
+const MIGRATE_HELP: &str = "\
+A start does the same first, unless CHANCERY_MIGRATE=off. Run it on its own where the server's database role may
+not change tables, or to choose the time: with the role that owns the tables, before the new servers start.
+Needs the database alone, not the master key. Each migration is logged with its name and its time.
+
+On PostgreSQL servers of the release before may serve meanwhile: no lock is waited for longer than half a
+second, indexes are built beside writers, and many rows are changed in pieces. A process that is ended in
+between loses nothing; the next goes on where it was. Where others hold locks for ten minutes it ends, and
+names their sessions. Stop a server with an embedded database first.
+
+Examples:
+  chancery --config chancery.toml migrate
+  CHANCERY_DATABASE=postgres://owner@db/chancery chancery migrate
+      Then start servers as another role, with CHANCERY_MIGRATE=off. That role needs to read and write the
+      tables: let the owner say, once and before the first migration,
+      ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO server;";
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version = described())]
@@ -102,6 +119,9 @@ pub enum Command {
     /// Lists the rows of a database that this release would refuse, before an upgrade.
     #[command(after_help = CHECK_UPGRADE_HELP)]
     CheckUpgrade,
+    /// Brings the schema of the database up to date, and ends.
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate,
     /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
     #[command(after_help = RECOVER_HELP)]
     Recover,
@@ -169,6 +189,10 @@ pub struct Options {
     /// off [default: off]
     #[arg(long, global = true, env = "CHANCERY_DATABASE_INSECURE", value_name = "ON")]
     pub database_insecure: Option<String>,
+    /// Whether a start brings the schema of its database up to date: on, or off, and it ends where migrations are
+    /// missing, for chancery migrate [default: on]
+    #[arg(long, global = true, env = "CHANCERY_MIGRATE", value_name = "SWITCH")]
+    pub migrate: Option<String>,
     /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
     #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB", value_parser = number::<u64>)]
     pub disk_reserve: Option<u64>,

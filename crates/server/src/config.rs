@@ -196,7 +196,7 @@ impl Config {
     }
 
     fn from_options(options: Options) -> Result<Self, ConfigError> {
-        let limits = limits(&options)?;
+        let (limits, store) = (limits(&options)?, store_settings(&options)?);
         let data_dir = options.data_dir.unwrap_or_else(|| "./data".into());
         let listen = address("listen", options.listen.as_deref().unwrap_or("127.0.0.1:8080"))?;
         let metrics_listen =
@@ -205,11 +205,6 @@ impl Config {
             Some(text) => target(&text)?,
             None => Target::Sqlite(data_dir.join("chancery.sqlite")),
         };
-        let store = store_settings(
-            options.database_connections,
-            options.database_insecure.as_deref(),
-            options.disk_reserve,
-        )?;
         let public_url = options.public_url.map(|url| public_url(&url)).transpose()?;
         let public_rate_limit = rate("public_rate_limit", options.public_rate_limit.as_deref())?;
         let failed_sign_ins = rate("failed_sign_ins", options.failed_sign_ins.as_deref())?;
@@ -329,13 +324,10 @@ fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {
 /// The most connections to a database that are useful.
 const MOST_CONNECTIONS: usize = 1000;
 
-fn store_settings(
-    connections: Option<usize>,
-    insecure: Option<&str>,
-    disk_reserve: Option<u64>,
-) -> Result<Settings, ConfigError> {
+/// The limits of the store, and what is done when it is opened.
+fn store_settings(options: &Options) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    if let Some(connections) = connections {
+    if let Some(connections) = options.database_connections {
         if !(2..=MOST_CONNECTIONS).contains(&connections) {
             return Err(ConfigError(format!(
                 "database_connections is a number from 2 to {MOST_CONNECTIONS}, not {connections}"
@@ -343,12 +335,13 @@ fn store_settings(
         }
         settings.connections = connections;
     }
-    settings.insecure = match insecure {
+    settings.insecure = match options.database_insecure.as_deref() {
         None | Some("off") => false,
         Some("on") => true,
         Some(text) => return Err(ConfigError(format!("database_insecure is on or off, not {text:?}"))),
     };
-    if let Some(mebibytes) = disk_reserve {
+    settings.migrate = switch("migrate", options.migrate.as_deref())?;
+    if let Some(mebibytes) = options.disk_reserve {
         settings.disk_reserve = mebibytes.saturating_mul(1 << 20);
     }
     Ok(settings)

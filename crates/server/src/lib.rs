@@ -62,5 +62,5 @@ pub use restore::{
     endings::{end_audited, end_rows},
     restore,
 };
-pub use start::{Server, StartError, console_link, figures, own_context, recover_root, services};
+pub use start::{Server, StartError, console_link, figures, migrate, own_context, recover_root, services};
 pub use variables::unknown_variables;

@@ -8,7 +8,7 @@ use std::{
 
 use chancery::{
     Arguments, Command, Config, Log, RootAccess, RootClient, Server, StartError, adopt, back_up, build,
-    check_upgrade, console_link, exit_on_panic, log_out, print_token, recover_root, restore,
+    check_upgrade, console_link, exit_on_panic, log_out, migrate, print_token, recover_root, restore,
     unknown_variables,
 };
 use clap::Parser as _;
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         }
         match &arguments.command {
             Some(Command::ConsoleLink) => make_link(&config),
+            Some(Command::Migrate) => bring_up_to_date(&config),
             Some(Command::Recover) => make_anew(&config),
             Some(Command::Backup { output }) => say_outcome(&config, back_up(&config, output)),
             Some(Command::Restore(options)) => say_outcome(&config, restore(&config, options)),
@@ -134,6 +135,19 @@ fn say_outcome(
     let outcome = runtime.block_on(command).map_err(|error| error.to_string());
     Log::finish();
     say!("{}", outcome?);
+    Ok(())
+}
+
+fn bring_up_to_date(config: &Config) -> Result<(), String> {
+    Log::start(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let applied = runtime.block_on(migrate(config)).map_err(|error| error.to_string());
+    Log::finish();
+    match applied? {
+        0 => say!("The schema is up to date: nothing was missing."),
+        1 => say!("The schema is up to date: 1 migration was applied."),
+        count => say!("The schema is up to date: {count} migrations were applied."),
+    }
     Ok(())
 }
 

@@ -19,7 +19,9 @@ use chancery_resource::{
     Service, Tails,
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
-use chancery_web::{App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve};
+use chancery_web::{
+    App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve, while_starting,
+};
 use serde_json::json;
 
 use crate::{
@@ -117,7 +119,6 @@ impl Server {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         config.check_files().map_err(StartError::from_config)?;
         let lock = prepare_files(config)?;
-        let master = master_key(config).await?;
         let tls = config.tls.as_ref().map(Tls::read).transpose();
         let tls = tls.map_err(|error| StartError::new("TLS cannot be served", error))?;
         let mut listener = bind(config.listen, tls).await?;
@@ -131,20 +132,27 @@ impl Server {
         }
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
-        let store = open(config).await?;
-        check_whole(&store, &master).await?;
-        let standing = installation::learn(&store, config).await?;
-        let (master, outbound) = (master.in_era(&standing.era), standing.outbound);
-        let assembled = Assembled { config, master, public_url: &public_url, outbound };
-        let (app, root_access) = assemble(assembled, store).await?;
+        tracing::info!(%address, "starting");
+        let start = async {
+            let master = master_key(config).await?;
+            let store = open(config).await?;
+            check_whole(&store, &master).await?;
+            let standing = installation::learn(&store, config).await?;
+            let (master, outbound) = (master.in_era(&standing.era), standing.outbound);
+            let assembled = Assembled { config, master, public_url: &public_url, outbound };
+            let (app, root_access) = assemble(assembled, store).await?;
+            // behind what finds out another master key
+            let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
+            Ok::<_, StartError>((app, root_access, erasures))
+        };
+        let start = while_starting(&listener, (&public_url, &config.limits), Box::pin(start));
+        let (app, root_access, erasures) = start.await?;
         let app = Arc::new(app);
         let mail_settings = MailSettings {
             master: app.context.master.clone(),
             program: config.reset_program.clone(),
             networks: config.private_destinations.clone(),
         };
-        // behind what finds out another master key
-        let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
         if let Err(quiet) = app.context.outbound.permission() {
             app.note_warning("outbound", Some(quiet.to_string()));
         }
@@ -234,6 +242,16 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     root_access.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
 
+/// Brings the schema of the database up to date, and nothing else; how many migrations were applied.
+///
+/// # Errors
+/// What failed, for people.
+pub async fn migrate(config: &Config) -> Result<usize, StartError> {
+    let _lock = prepare_files(config)?;
+    let (database, settings) = (config.database.clone(), config.store);
+    on_database(move || Store::migrate(&database, settings)).await
+}
+
 /// What a server is called that nobody gave a name. On loopback it is `localhost`: browsers make passkeys for names alone.
 fn url_of(scheme: &str, address: SocketAddr) -> String {
     let is_loopback = address.ip() == Ipv4Addr::LOCALHOST || address.ip() == Ipv6Addr::LOCALHOST;
@@ -299,17 +317,21 @@ async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, St
 }
 
 pub async fn open(config: &Config) -> Result<Store, StartError> {
-    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
     let (database, settings) = (config.database.clone(), config.store);
-    let store = tokio::task::spawn_blocking(move || Store::open(&database, settings));
-    store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    on_database(move || Store::open(&database, settings)).await
 }
 
 async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
-    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
     let (database, settings) = (config.database.clone(), config.store);
-    let found = tokio::task::spawn_blocking(move || Store::has_sealed_keys(&database, settings));
-    found.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    on_database(move || Store::has_sealed_keys(&database, settings)).await
+}
+
+/// Does what blocks on the database.
+async fn on_database<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, StartError> {
+    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
+    tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
 /// A problem's cause, for the log.

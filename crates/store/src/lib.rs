@@ -102,6 +102,8 @@ pub struct Settings {
     pub disk_reserve: u64,
     /// Whether PostgreSQL on another machine may be reached without TLS.
     pub insecure: bool,
+    /// Whether a schema that is older than this program is brought up to date when the store is opened; else it is refused.
+    pub migrate: bool,
 }
 
 impl Default for Settings {
@@ -112,6 +114,7 @@ impl Default for Settings {
             log_bytes: 128 << 20,
             disk_reserve: 256 << 20,
             insecure: false,
+            migrate: true,
         }
     }
 }
@@ -189,15 +192,29 @@ impl Store {
         Self { engine, class: Class::Ordinary }
     }
 
-    /// Opens the database and brings its schema up to date.
+    /// Opens the database and brings its schema up to date, unless the settings say otherwise. Where it is current, nothing is
+    /// written, and the role needs no right to change it.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached, opened or migrated.
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is older and cannot, or must not, be brought
+    /// up to date.
     pub fn open(target: &Target, settings: Settings) -> Result<Self, Error> {
         Ok(Self::of(match target {
             Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, settings)?),
             Target::Postgres(url) => Engine::Postgres(postgres::Postgres::open(url, settings)?),
         }))
+    }
+
+    /// Brings the schema of a database up to date; how many migrations were applied. On PostgreSQL other programs may serve it
+    /// meanwhile. What was done until an error is kept, and the next call goes on there.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it cannot be reached, or the schema cannot be brought up to date.
+    pub fn migrate(target: &Target, settings: Settings) -> Result<usize, Error> {
+        match target {
+            Target::Sqlite(path) => sqlite::Sqlite::migrate(path),
+            Target::Postgres(url) => postgres::Postgres::migrate(url, settings),
+        }
     }
 
     /// Opens the database as it is, for reading beside a server that may be running. Writes are refused.

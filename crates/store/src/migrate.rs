@@ -1,13 +1,42 @@
 //! The schema's migrations, forward only. One text serves both engines; placeholders stand for types.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+mod steps;
+
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 
+pub use steps::{Fill, Step, steps};
+
 use crate::{Error, Row};
 
+/// A migration.
+#[derive(Debug)]
+pub struct Migration {
+    pub version: i64,
+    /// Where its text is in the sources.
+    path: &'static str,
+    /// Its text, with placeholders.
+    text: &'static str,
+}
+
+impl Migration {
+    /// Its name, for people: that of its file.
+    pub fn name(&self) -> &'static str {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name.strip_suffix(".sql").unwrap_or(name)
+    }
+}
+
+/// Makes the list from lines with a version and a file.
+macro_rules! migrations {
+    ($(($version:expr, include_str!($path:literal)),)*) => {
+        &[$(Migration { version: $version, path: $path, text: include_str!($path) }),*]
+    };
+}
+
 /// The migrations in order. Never edit one that a release has shipped; add the next.
-pub const MIGRATIONS: &[(i64, &str)] = &[
+pub const MIGRATIONS: &[Migration] = migrations![
     (1, include_str!("../../../migrations/0001_foundation.sql")),
     (2, include_str!("../../../migrations/0002_customer.sql")),
     (3, include_str!("../../../migrations/0003_tenancy.sql")),
@@ -97,10 +126,15 @@ const WORDS: &[(&str, &str, &str)] = &[
 pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migration (version BIGINT NOT NULL PRIMARY KEY)";
 
 /// The text of a migration for one engine.
-pub fn text_for(migration: &str, postgres: bool) -> String {
-    WORDS.iter().fold(migration.to_owned(), |text, (word, sqlite, other)| {
+pub fn text_for(migration: &Migration, postgres: bool) -> String {
+    WORDS.iter().fold(migration.text.to_owned(), |text, (word, sqlite, other)| {
         text.replace(word, if postgres { other } else { sqlite })
     })
+}
+
+/// Records that a migration was applied.
+pub fn record(version: i64) -> String {
+    format!("INSERT INTO schema_migration (version) VALUES ({version});")
 }
 
 /// What a database says of its schema.
@@ -122,7 +156,7 @@ fn checksum(migration: &str) -> String {
 
 /// This program's migrations, each with its checksum.
 pub fn checksums() -> impl Iterator<Item = (i64, String)> {
-    MIGRATIONS.iter().map(|(version, migration)| (*version, checksum(migration)))
+    MIGRATIONS.iter().map(|migration| (migration.version, checksum(migration.text)))
 }
 
 /// Reads what a database says of its schema. `query` runs a statement and passes on its rows.
@@ -156,31 +190,41 @@ pub const ANY_SEALED_KEY: &str = "SELECT 1 FROM signing_key LIMIT 1";
 /// Reads the floor.
 pub const READ_FLOOR: &str = "SELECT floor FROM schema_floor";
 
-/// Applies the missing migrations, and records the checksum of each that has none. `apply` runs a text,
-/// within one transaction that the engine holds.
-pub fn migrate(
-    postgres: bool,
-    applied: &AppliedSchema,
-    mut apply: impl FnMut(&str) -> Result<(), Error>,
-) -> Result<(), Error> {
+/// The migrations that are missing, in order.
+///
+/// # Errors
+/// The schema does not serve this program.
+pub fn pending(applied: &AppliedSchema) -> Result<Vec<&'static Migration>, Error> {
     check_known(applied)?;
-    for (version, migration) in MIGRATIONS {
-        if !applied.migrations.contains_key(version) {
-            apply(&text_for(migration, postgres))?;
-            apply(&format!("INSERT INTO schema_migration (version) VALUES ({version})"))?;
-        }
-    }
-    let lacks = |version: &i64| applied.migrations.get(version).is_none_or(Option::is_none);
-    let notes = checksums().filter(|(version, _)| lacks(version)).map(|(version, checksum)| {
+    let is_missing = |migration: &&Migration| !applied.migrations.contains_key(&migration.version);
+    Ok(MIGRATIONS.iter().filter(is_missing).collect())
+}
+
+/// Logs that a migration was applied.
+pub fn report(migration: &Migration, took: Duration) {
+    tracing::info!(migration = migration.name(), seconds = took.as_secs_f64(), "applied a migration");
+}
+
+/// Records the checksum of each applied migration that has none; empty where all have one.
+pub fn record_checksums(applied: &AppliedSchema) -> String {
+    let lacks = |version: &i64| applied.migrations.get(version).is_some_and(Option::is_none);
+    let updates = checksums().filter(|(version, _)| lacks(version)).map(|(version, checksum)| {
         format!("UPDATE schema_migration SET checksum = '{checksum}' WHERE version = {version};")
     });
-    let notes: String = notes.collect();
-    if notes.is_empty() { Ok(()) } else { apply(&notes) }
+    updates.collect()
+}
+
+/// Whether nothing is left to do.
+///
+/// # Errors
+/// The schema does not serve this program.
+pub fn is_current(applied: &AppliedSchema) -> Result<bool, Error> {
+    Ok(pending(applied)?.is_empty() && record_checksums(applied).is_empty())
 }
 
 /// The schema version that this program creates.
 pub fn schema_version() -> i64 {
-    MIGRATIONS.iter().map(|(version, _)| *version).max().unwrap_or(0)
+    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
 /// Why a program cannot serve a schema whose floor is above what it knows.
@@ -216,18 +260,21 @@ pub fn check_known(applied: &AppliedSchema) -> Result<(), Error> {
 
 /// Checks that no migration is missing and that the schema serves this program.
 pub fn check(applied: &AppliedSchema) -> Result<(), Error> {
-    check_known(applied)?;
-    if MIGRATIONS.iter().all(|(version, _)| applied.migrations.contains_key(version)) {
-        return Ok(());
-    }
-    let why = "its schema is older than this program; the server brings it up to date when it starts";
-    Err(Error::Unavailable(why.into()))
+    let pending = pending(applied)?;
+    let Some(first) = pending.first() else { return Ok(()) };
+    Err(Error::Unavailable(format!(
+        "its schema is older than this program: {} migrations are missing, {} is the first. Run chancery migrate, or start \
+         the server without CHANCERY_MIGRATE=off",
+        pending.len(),
+        first.name()
+    )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        AppliedSchema, CHECKSUMS, FLOOR, MIGRATIONS, check, checksums, migrate, schema_version, text_for,
+        AppliedSchema, CHECKSUMS, FLOOR, MIGRATIONS, check, checksums, is_current, pending, record_checksums,
+        schema_version, text_for,
     };
 
     fn ours() -> AppliedSchema {
@@ -250,7 +297,8 @@ mod tests {
         );
         let mut applied = ours();
         applied.migrations.pop_first();
-        assert!(check(&applied).unwrap_err().to_string().contains("older than this program"));
+        let refused = check(&applied).unwrap_err().to_string();
+        assert!(refused.contains("1 migrations are missing, 0001_foundation is the first"), "{refused}");
     }
 
     #[test]
@@ -260,47 +308,40 @@ mod tests {
         assert_eq!(check(&applied), Ok(()), "a release before kept no checksum");
         applied.migrations.insert(4, Some("0".repeat(64)));
         assert!(check(&applied).unwrap_err().to_string().contains("migration 4 "));
-        assert!(migrate(false, &applied, |_| Ok(())).unwrap_err().to_string().contains("migration 4 "));
+        assert!(pending(&applied).unwrap_err().to_string().contains("migration 4 "));
     }
 
     #[test]
-    fn missing_migrations_are_applied_and_recorded() {
-        let ran = |applied: &AppliedSchema| {
-            let mut ran = Vec::new();
-            let apply = |text: &str| {
-                ran.push(text.to_owned());
-                Ok(())
-            };
-            migrate(false, applied, apply).unwrap();
-            ran
-        };
-        assert_eq!(ran(&ours()), [""; 0]);
-        assert_eq!(ran(&AppliedSchema::default()).len(), 2 * MIGRATIONS.len() + 1);
-        let before = MIGRATIONS.iter().map(|(version, _)| (*version, None));
-        let migrations = before.filter(|(version, _)| *version < CHECKSUMS).collect();
-        let ran = ran(&AppliedSchema { migrations, floor: 0 });
-        let missing = MIGRATIONS.iter().filter(|(version, _)| *version >= CHECKSUMS).count();
-        assert_eq!(ran.len(), 2 * missing + 1);
-        assert_eq!(ran.last().unwrap().matches("UPDATE").count(), MIGRATIONS.len());
+    fn what_is_missing_is_pending_and_what_has_no_checksum_gets_one() {
+        assert_eq!(is_current(&ours()), Ok(true));
+        assert_eq!(pending(&AppliedSchema::default()).unwrap().len(), MIGRATIONS.len());
+        assert_eq!(record_checksums(&AppliedSchema::default()), "");
+        let before = MIGRATIONS.iter().filter(|migration| migration.version < CHECKSUMS);
+        let migrations = before.map(|migration| (migration.version, None)).collect();
+        let applied = AppliedSchema { migrations, floor: 0 };
+        let missing = pending(&applied).unwrap();
+        assert!(missing.iter().all(|migration| migration.version >= CHECKSUMS));
+        assert_eq!(missing.len() + applied.migrations.len(), MIGRATIONS.len());
+        assert_eq!(record_checksums(&applied).matches("UPDATE").count(), applied.migrations.len());
     }
 
     #[test]
     fn every_placeholder_is_known() {
-        for (version, migration) in MIGRATIONS {
+        for migration in MIGRATIONS {
             for postgres in [false, true] {
                 let text = text_for(migration, postgres);
-                assert!(!text.contains(['{', '}']), "migration {version} has an unknown word");
+                assert!(!text.contains(['{', '}']), "{} has an unknown word", migration.name());
             }
         }
     }
 
     #[test]
     fn unique_indexes_are_named_after_their_columns() {
-        for (version, migration) in MIGRATIONS {
-            for line in migration.lines().filter(|line| line.contains("CREATE UNIQUE INDEX")) {
+        for migration in MIGRATIONS {
+            for line in migration.text.lines().filter(|line| line.contains("CREATE UNIQUE INDEX")) {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 let columns = line.split(['(', ')']).nth(1).unwrap().replace(", ", "__");
-                assert_eq!(words[3], format!("{}__{columns}", words[5]), "migration {version}");
+                assert_eq!(words[3], format!("{}__{columns}", words[5]), "{}", migration.name());
             }
         }
     }

@@ -79,7 +79,11 @@ impl Postgres {
                 settings.connections
             )));
         }
-        session.migrate()?;
+        if settings.migrate {
+            session.migrate()?;
+        } else {
+            migrate::check(&session.applied()?)?;
+        }
         drop(session);
         let postgres = Self::start(servers, settings, BACKGROUND)?;
         let (servers, stop) = (Arc::clone(&postgres.servers), Arc::clone(&postgres.stop));
@@ -87,6 +91,11 @@ impl Postgres {
         let monitor = spawn("store-monitor".into(), watch, || {})?;
         *postgres.monitor.lock().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
         Ok(postgres)
+    }
+
+    /// Brings the schema up to date; how many migrations were applied.
+    pub fn migrate(url: &str, settings: Settings) -> Result<usize, Error> {
+        await_database(&Servers::new(url, settings.insecure)?)?.migrate()
     }
 
     /// Opens a database for reading alone. `check` judges its schema.
@@ -103,16 +112,8 @@ impl Postgres {
     pub fn has_sealed_keys(url: &str, settings: Settings) -> Result<bool, Error> {
         let servers = Servers::new(url, settings.insecure)?;
         let mut session = await_database(&servers)?;
-        let mut is_there = |text: &str| {
-            let mut found = false;
-            session.query_all(&[(text, &[])], &mut |_, _| {
-                found = true;
-                Ok(())
-            })?;
-            Ok::<_, Error>(found)
-        };
-        Ok(is_there("SELECT 1 WHERE to_regclass('signing_key') IS NOT NULL")?
-            && is_there(migrate::ANY_SEALED_KEY)?)
+        Ok(session.is_true("SELECT to_regclass('signing_key') IS NOT NULL")?
+            && session.is_true(&format!("SELECT EXISTS ({})", migrate::ANY_SEALED_KEY))?)
     }
 
     fn start(servers: Servers, settings: Settings, background: usize) -> Result<Arc<Self>, Error> {

@@ -14,7 +14,7 @@ use std::{
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use chancery_record::Value;
@@ -127,6 +127,16 @@ impl Connection {
         self.run(&mut self.raw.prepare_cached(sql)?, parameters, each)
     }
 
+    /// Whether a query finds a row.
+    fn holds(&self, sql: &str) -> Result<bool, Error> {
+        let mut found = false;
+        self.query(sql, &[], &mut |_| {
+            found = true;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
     fn run(
         &self,
         statement: &mut CachedStatement<'_>,
@@ -222,13 +232,23 @@ impl Sqlite {
         let epoch = Arc::new(AtomicI64::new(0));
         let writer = Connection::open(path, false, WRITER, &epoch)?;
         let is_copied = whole::check_copied(&writer, path)?;
-        migrate_schema(&writer)?;
+        if settings.migrate {
+            migrate_schema(&writer)?;
+        } else {
+            migrate::check(&applied(&writer)?)?;
+        }
         writer.learn_epoch()?;
         let mut sqlite = Self::reading(path, epoch, settings)?;
         (sqlite.writes, sqlite.is_copied) = (true, is_copied);
         let lane = lane::start(path, writer, &sqlite, settings)?;
         sqlite.threads.get_mut().unwrap_or_else(PoisonError::into_inner).extend(lane);
         Ok(Arc::new(sqlite))
+    }
+
+    /// Brings the schema up to date; how many migrations were applied.
+    pub fn migrate(path: &Path) -> Result<usize, Error> {
+        files::keep_private(path)?;
+        migrate_schema(&Connection::open(path, false, WRITER, &Arc::default())?)
     }
 
     /// Opens a database that another process may be writing: there is no writer lane. `check` judges its schema.
@@ -250,16 +270,8 @@ impl Sqlite {
             return Ok(false);
         }
         let reader = Connection::open(path, true, ONCE, &Arc::default())?;
-        let is_there = |text: &str| {
-            let mut found = false;
-            reader.query(text, &[], &mut |_| {
-                found = true;
-                Ok(())
-            })?;
-            Ok::<_, Error>(found)
-        };
-        Ok(is_there("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
-            && is_there(migrate::ANY_SEALED_KEY)?)
+        Ok(reader.holds("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
+            && reader.holds(migrate::ANY_SEALED_KEY)?)
     }
 
     /// A store without a writer lane.
@@ -395,14 +407,32 @@ fn quick_share() -> Bounded {
     Bounded { cache_kib: (all / i64::try_from(workers).unwrap_or(all)).max(least), statements: 256 }
 }
 
-fn migrate_schema(writer: &Connection) -> Result<(), Error> {
-    writer.raw.execute_batch("BEGIN IMMEDIATE")?;
-    writer.raw.execute_batch(migrate::TABLE)?;
-    migrate::migrate(false, &applied(writer)?, |text| Ok(writer.raw.execute_batch(text)?))?;
-    writer.raw.execute_batch("COMMIT")?;
-    Ok(())
+/// Brings the schema up to date, each migration in its own transaction; how many were applied. A current schema is only read.
+fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
+    let before = applied(writer)?;
+    let pending = migrate::pending(&before)?;
+    if !pending.is_empty() {
+        writer.raw.execute_batch(migrate::TABLE)?;
+    }
+    for migration in &pending {
+        let began = Instant::now();
+        let (text, record) = (migrate::text_for(migration, false), migrate::record(migration.version));
+        writer.raw.execute_batch(&format!("BEGIN IMMEDIATE; {text}\n; {record} COMMIT"))?;
+        if !before.migrations.is_empty() {
+            migrate::report(migration, began.elapsed());
+        }
+    }
+    let checksums = migrate::record_checksums(&applied(writer)?);
+    if !checksums.is_empty() {
+        writer.raw.execute_batch(&format!("BEGIN IMMEDIATE; {checksums} COMMIT"))?;
+    }
+    Ok(pending.len())
 }
 
+/// The applied migrations; none where the schema is empty.
 fn applied(connection: &Connection) -> Result<migrate::AppliedSchema, Error> {
+    if !connection.holds("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+        return Ok(migrate::AppliedSchema::default());
+    }
     migrate::read_applied(|text, each| connection.query(text, &[], each))
 }

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     path::PathBuf,
-    process::{Child, ChildStderr, Command, Stdio},
+    process::{Child, ChildStderr, ChildStdout, Command, Stdio},
 };
 
 use crate::{Client, Database};
@@ -11,6 +11,7 @@ use crate::{Client, Database};
 /// A server process. It is killed when the value is dropped.
 pub struct Process {
     child: Child,
+    output: Option<ChildStdout>,
     /// The root client.
     pub admin: Client,
     /// The server's base URL.
@@ -70,11 +71,39 @@ impl Process {
     /// Starts a server that logs to the given output; the root client has no token.
     pub fn start_logging_to(database: &Database, environment: &[(&str, &str)], log: Stdio) -> Self {
         let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
-        Self::spawn_with(database, secret.iter().chain(environment).copied(), log, PathBuf::new())
+        Self::spawn_with(database, secret.iter().chain(environment).copied(), log, PathBuf::new()).awaited()
+    }
+
+    /// Starts a server and does not wait until it serves: [`Process::awaited`] does.
+    pub fn begin(database: &Database, environment: &[(&str, &str)]) -> Self {
+        let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
+        Self::begin_with(database, secret.iter().chain(environment).copied())
+    }
+
+    /// Waits until the server serves, or ends: then it has no greeting.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+    pub fn awaited(mut self) -> Self {
+        for line in self.output.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
+            let line = line.expect("a line");
+            let is_last = line.trim_start().starts_with("curl");
+            self.greeting.push(line);
+            if is_last {
+                break;
+            }
+        }
+        let first = self.greeting.first().map(String::as_str).unwrap_or_default();
+        self.base = first.rsplit(' ').next().unwrap_or_default().to_owned();
+        self.admin = Client::anonymous(&self.base);
+        self
+    }
+
+    fn spawn<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        Self::begin_with(database, environment).awaited()
     }
 
     #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-    fn spawn<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    fn begin_with<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let path = database.folder().join(format!("{}.log", uuid::Uuid::now_v7()));
         let log = std::fs::File::create(&path).expect("a file for the log");
         Self::spawn_with(database, environment, log.into(), path)
@@ -100,19 +129,9 @@ impl Process {
             .stderr(stderr)
             .spawn()
             .expect("the server starts");
-        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut greeting = Vec::new();
-        for line in lines {
-            let line = line.expect("a line");
-            let is_last = line.trim_start().starts_with("curl");
-            greeting.push(line);
-            if is_last {
-                break;
-            }
-        }
-        let first = greeting.first().cloned().unwrap_or_default();
-        let base = first.rsplit(' ').next().unwrap_or_default().to_owned();
-        Self { child, admin: Client::anonymous(&base), base, greeting, log }
+        let output = child.stdout.take();
+        let admin = Client::anonymous("");
+        Self { child, output, admin, base: String::new(), greeting: Vec::new(), log }
     }
 
     /// The server's process id.

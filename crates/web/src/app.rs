@@ -18,12 +18,11 @@ use tokio::sync::{Semaphore, watch};
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    activity::Timeouts,
     answer::{self, AnswerBody, respond},
     base::BasePath,
     body::{Bodies, RequestBody},
     compress::CompressedText,
-    connections::{ConnectionLimits, Connections},
+    connections::Connections,
     deprecation::Deprecation,
     event_stream::Streams,
     execute, external,
@@ -206,10 +205,7 @@ impl App {
         services: &[&'static Service],
         figures: &[&'static [Figure]],
     ) -> Result<Self, String> {
-        let bounds =
-            ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
-        let connections =
-            Connections::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time });
+        let connections = Connections::of(&limits);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let metrics = Metrics::new(services, figures, &connections);
         metrics.observe(&store);

@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Notify, watch};
 
 use crate::{
+    Limits,
     activity::{Activity, LAST_TIME, Timeouts},
     counts::network,
 };
@@ -103,6 +104,13 @@ impl Connections {
             evicted: Counter::default(),
             refused: Counter::default(),
         })
+    }
+
+    /// Those of a server with these limits.
+    pub fn of(limits: &Limits) -> Arc<Self> {
+        let bounds =
+            ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
+        Self::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time })
     }
 
     fn open(&self) -> MutexGuard<'_, OpenConnections> {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use chancery_auth::ClientCertificate;
-use http::Request;
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioExecutor, server::conn::auto::Builder};
 use tokio::{
@@ -23,8 +23,9 @@ use tokio::{
 use crate::{
     App, Tls,
     activity::MOMENT,
+    answer::AnswerBody,
     connection::{builder, converse},
-    connections::{Slot, Stage},
+    connections::{Connections, Slot, Stage},
     proxy::caller,
     trace::TraceId,
 };
@@ -109,7 +110,19 @@ pub struct Peer {
 
 /// Serves until `stop` resolves with the time to drain, then finishes what runs.
 pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = Duration> + Send) {
-    let host = Host { app: Arc::clone(&app), builder: builder(), listener };
+    let (answering, serves) = (Arc::clone(&app), listener.serves);
+    let answer = move |peer: IpAddr, mut request: Request<Incoming>| {
+        let address = caller(peer, request.headers(), &answering.trusted_proxies);
+        request.extensions_mut().insert(Peer { address, trace: OnceLock::new(), serves });
+        let app = Arc::clone(&answering);
+        async move {
+            match serves {
+                Serves::Metrics => app.handle_metrics(request).await,
+                Serves::All | Serves::AllButConsole => app.handle(request).await,
+            }
+        }
+    };
+    let host = Host::new(Arc::clone(&app.connections), &listener, answer);
     let drain = tokio::select! {
         drain = stop => drain,
         () = host.receive() => Duration::ZERO,
@@ -117,21 +130,32 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
     app.connections.advance_to(Stage::Draining);
     host.receive_until(Instant::now() + drain.max(MOMENT)).await;
     drop(host);
+    drop(listener);
     app.connections.advance_to(Stage::Closing);
     if !app.connections.emptied(STOP_TIME).await {
         tracing::warn!("requests still ran when their time was up");
     }
 }
 
-struct Host {
-    app: Arc<App>,
+/// Who accepts connections at an address, and what answers them: with the peer's address, which may be a proxy's.
+pub(crate) struct Host<'a, A> {
+    connections: Arc<Connections>,
     builder: Builder<TokioExecutor>,
-    listener: Listener,
+    listener: &'a Listener,
+    answer: A,
 }
 
-impl Host {
+impl<'a, A, F> Host<'a, A>
+where
+    A: Fn(IpAddr, Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<AnswerBody>> + Send + 'static,
+{
+    pub(crate) fn new(connections: Arc<Connections>, listener: &'a Listener, answer: A) -> Self {
+        Self { connections, builder: builder(), listener, answer }
+    }
+
     /// Accepts connections until this future is dropped.
-    async fn receive(&self) {
+    pub(crate) async fn receive(&self) {
         loop {
             self.welcome(self.listener.tcp.accept().await).await;
         }
@@ -156,19 +180,19 @@ impl Host {
             Err(error) => {
                 if is_shortage(&error) {
                     // another connection must end first
-                    self.app.connections.evict_one();
+                    self.connections.evict_one();
                 }
                 sleep(Duration::from_millis(50)).await;
                 return;
             }
         };
-        let Some(slot) = self.app.connections.admit(peer.ip()) else { return };
+        let Some(slot) = self.connections.admit(peer.ip()) else { return };
         let _ = tcp.set_nodelay(true);
         let guest = Guest {
-            app: Arc::clone(&self.app),
+            connections: Arc::clone(&self.connections),
             builder: self.builder.clone(),
             address: peer.ip(),
-            serves: self.listener.serves,
+            answer: self.answer.clone(),
             slot,
         };
         match &self.listener.tls {
@@ -186,15 +210,19 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 /// An accepted connection.
-struct Guest {
-    app: Arc<App>,
+struct Guest<A> {
+    connections: Arc<Connections>,
     builder: Builder<TokioExecutor>,
     address: IpAddr,
-    serves: Serves,
+    answer: A,
     slot: Slot,
 }
 
-impl Guest {
+impl<A, F> Guest<A>
+where
+    A: Fn(IpAddr, Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<AnswerBody>> + Send + 'static,
+{
     async fn greet(self, tls: Arc<Tls>, tcp: TcpStream) {
         let settings = tls.current();
         let Some(greeted) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
@@ -211,22 +239,14 @@ impl Guest {
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (app, address, serves) = (Arc::clone(&self.app), self.address, self.serves);
+        let (answer, address) = (self.answer, self.address);
         let answer = move |mut request: Request<Incoming>| {
-            let address = caller(address, request.headers(), &app.trusted_proxies);
-            request.extensions_mut().insert(Peer { address, trace: OnceLock::new(), serves });
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
-            let app = Arc::clone(&app);
-            async move {
-                match serves {
-                    Serves::Metrics => app.handle_metrics(request).await,
-                    Serves::All | Serves::AllButConsole => app.handle(request).await,
-                }
-            }
+            answer(address, request)
         };
-        converse(&self.builder, io, (&self.app.connections, &self.slot.activity), answer).await;
+        converse(&self.builder, io, (&self.connections, &self.slot.activity), answer).await;
     }
 }
 

@@ -21,6 +21,7 @@ impl Config {
             toml::Value::Integer(i64::try_from(self.store.connections).unwrap_or(i64::MAX)),
         );
         table.insert("database_insecure".into(), text(if self.store.insecure { "on" } else { "off" }));
+        table.insert("migrate".into(), text(if self.store.migrate { "on" } else { "off" }));
         let reserve = i64::try_from(self.store.disk_reserve >> 20).unwrap_or(i64::MAX);
         table.insert("disk_reserve".into(), toml::Value::Integer(reserve));
         table.insert("master_key_file".into(), path(&self.master_key_file));

@@ -39,6 +39,7 @@ fn mistakes_name_the_option() {
         ("database = 'mysql://x'", "database"),
         ("database_connections = 1", "database_connections"),
         ("database_insecure = 'yes'", "database_insecure"),
+        ("migrate = 'later'", "migrate"),
         ("public_rate_limit = '0'", "public_rate_limit"),
         ("failed_sign_ins = 'few'", "failed_sign_ins"),
         ("trusted_proxies = 'proxy.example'", "trusted_proxies"),

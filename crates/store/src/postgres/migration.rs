@@ -1,47 +1,283 @@
-//! Migrations on PostgreSQL: run by one process, while others wait.
+//! Migrations on PostgreSQL: run by one process, while others wait for it and programs of the release before go on serving.
 
 use std::time::{Duration, Instant};
 
 use super::session::Session;
-use crate::{Error, migrate};
+use crate::{
+    Error, Row,
+    migrate::{self, AppliedSchema, Fill, Migration, Step, steps},
+};
 
-/// How long a statement of a migration may take.
+/// How long a statement of a migration may take, and how long a process waits for one that migrates.
 const MIGRATING: Duration = Duration::from_hours(6);
-/// How long a migration may wait for locks in all, in steps of two seconds.
+/// How long one step may wait for others in all.
 const LOCKED: Duration = Duration::from_mins(10);
+/// The pauses between two tries: the first, which doubles, and the longest. Whoever queued behind a try goes on in them.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// How often a process looks whether another one has finished.
+const POLL: Duration = Duration::from_millis(200);
+/// How often a step over many rows reports how far it has come.
+const REPORT: Duration = Duration::from_secs(10);
+/// Rows in a piece of a step over many rows: some tens of milliseconds.
+const PIECE: i64 = 5_000;
+
+/// The settings of a session that migrates. Who waits for a lock in a transaction holds others up, so there it is for a
+/// moment only: [`TRANSACTION`]. An index that is built beside others waits for their transactions, and nobody for it.
+const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '10min'";
+const TRANSACTION: &str = "BEGIN; SET LOCAL lock_timeout = 500";
+
+/// One process migrates. The lock is the session's, and is tried without waiting: a transaction that waits would be waited for
+/// by indexes that are built.
+const TURN: &str = "SELECT pg_try_advisory_lock(4848110241)";
+
+/// Whether the role may change the schema.
+const MAY_CHANGE: &str = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND \
+    coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migration')), true)";
+
+/// How far unfinished migrations have come: the statements that are done, and in one over many rows the key up to which it is.
+const PROGRESS: &str = "CREATE TABLE IF NOT EXISTS schema_progress \
+    (version BIGINT NOT NULL PRIMARY KEY, done BIGINT NOT NULL, filled BIGINT)";
+const NO_PROGRESS: &str = "DROP TABLE IF EXISTS schema_progress";
+
+/// The sessions that a step may have waited for.
+const OTHERS: &str = "SELECT pid::text || coalesce(' (' || nullif(application_name, '') || ')', '') FROM pg_stat_activity \
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < now() - interval '1 second' \
+    ORDER BY xact_start LIMIT 5";
 
 impl Session {
-    /// Brings the schema up to date, in one transaction. A statement may run long, but none waits long for
-    /// a lock, because others would wait behind it: it is tried again instead.
-    pub fn migrate(&mut self) -> Result<(), Error> {
-        let began = Instant::now();
+    /// Brings the schema up to date; how many migrations it applied. A current schema is only read.
+    pub fn migrate(&mut self) -> Result<usize, Error> {
+        if migrate::is_current(&self.applied()?)? {
+            return Ok(0);
+        }
         self.patience = MIGRATING;
+        self.batch(SESSION)?;
+        self.await_turn()?;
+        let applied = self.applied()?;
+        let pending = migrate::pending(&applied)?;
+        if !pending.is_empty() {
+            self.apply_all(&applied, &pending)?;
+        }
+        let checksums = migrate::record_checksums(&self.applied()?);
+        self.transact("the checksums", &checksums)?;
+        Ok(pending.len())
+    }
+
+    /// Waits until no other process migrates.
+    fn await_turn(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
+        for count in 0.. {
+            if self.is_true(TURN)? {
+                break;
+            }
+            if count == 0 {
+                tracing::info!("another process changes the schema: waiting for it");
+            }
+            if began.elapsed() > MIGRATING {
+                let why =
+                    "another session has held the lock of migrations for six hours: end it, and start again";
+                return Err(Error::Unavailable(why.into()));
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn apply_all(&mut self, applied: &AppliedSchema, pending: &[&Migration]) -> Result<(), Error> {
+        if !self.is_true(MAY_CHANGE)? {
+            let missing = migrate::check(applied).err().map(|error| error.to_string()).unwrap_or_default();
+            return Err(Error::Unavailable(format!(
+                "its role may not change the schema: run chancery migrate with the role that owns the tables ({missing})"
+            )));
+        }
+        self.transact("the table of migrations", migrate::TABLE)?;
+        let is_new = applied.migrations.is_empty();
+        if !is_new {
+            self.transact("the table of progress", PROGRESS)?;
+        }
+        for migration in pending {
+            let began = Instant::now();
+            if is_new {
+                // nobody uses the tables yet
+                let text = migrate::text_for(migration, true) + &migrate::record(migration.version);
+                self.transact(migration.name(), &text)?;
+            } else {
+                self.apply_in_steps(migration)?;
+                migrate::report(migration, began.elapsed());
+            }
+        }
+        if is_new { Ok(()) } else { self.transact("the table of progress", NO_PROGRESS) }
+    }
+
+    /// Applies a migration, or what is left of it. What is done is recorded with each step.
+    fn apply_in_steps(&mut self, migration: &Migration) -> Result<(), Error> {
+        let version = migration.version;
+        let (done, mut filled) = self.progress(version)?.unwrap_or((0, None));
+        let end =
+            migrate::record(version) + &format!("DELETE FROM schema_progress WHERE version = {version};");
+        let mut steps = steps(migration, usize::try_from(done).unwrap_or(0)).into_iter().peekable();
+        if steps.peek().is_none() {
+            self.transact(migration.name(), &end)?;
+        }
+        while let Some((after, step)) = steps.next() {
+            let note = if steps.peek().is_none() { end.clone() } else { note(version, after, None) };
+            match step {
+                Step::Transaction(text) => self.transact(migration.name(), &(text + &note))?,
+                Step::Index { name, statement } => {
+                    self.patiently(migration.name(), |session| session.build_index(&name, &statement))?;
+                    self.transact(migration.name(), &note)?;
+                }
+                Step::Fill(text, fill) => {
+                    self.fill(migration, (after - 1, filled.take()), &text, fill)?;
+                    self.transact(migration.name(), &note)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement over many rows, from a key on, in pieces that each commit.
+    fn fill(
+        &mut self,
+        migration: &Migration,
+        (done, filled): (usize, Option<i64>),
+        text: &str,
+        fill: &'static Fill,
+    ) -> Result<(), Error> {
+        let (mut above, mut rows, mut told) = (filled.unwrap_or(-1), 0, Instant::now());
         loop {
-            let outcome = self.try_to_migrate();
-            if outcome.is_err() {
-                self.batch("ROLLBACK")?;
+            let Fill { table, key, .. } = fill;
+            let piece = format!(
+                "SELECT count(*), coalesce(max({key}), 0) FROM \
+                 (SELECT {key} FROM {table} WHERE {key} > {above} ORDER BY {key} LIMIT {PIECE}) piece"
+            );
+            let (count, last) = self.one(&piece, |row| Ok((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
+            if count > 0 {
+                let piece = fill.piece(text, above, last);
+                let note = note(migration.version, done, Some(last));
+                self.transact(migration.name(), &format!("{piece};{note}"))?;
+                (above, rows) = (last, rows + count);
             }
-            if outcome != Err(Error::Busy) || began.elapsed() > LOCKED {
-                return outcome;
+            if count < PIECE {
+                return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(200));
+            if told.elapsed() > REPORT {
+                tracing::info!(migration = migration.name(), rows, "filling {table}");
+                told = Instant::now();
+            }
         }
     }
 
-    fn try_to_migrate(&mut self) -> Result<(), Error> {
-        // one process migrates, the others wait
-        self.batch(
-            "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 2000; \
-             SELECT pg_advisory_xact_lock(4848110241)",
-        )?;
-        self.batch(migrate::TABLE)?;
-        let applied = self.applied()?;
-        migrate::migrate(true, &applied, |text| self.batch(text))?;
-        self.batch("COMMIT")
+    /// Builds an index beside others who write. One that was left unfinished is made again.
+    fn build_index(&mut self, name: &str, statement: &str) -> Result<(), Error> {
+        let drop = format!("{TRANSACTION}; DROP INDEX IF EXISTS {name}; COMMIT");
+        let state = format!("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{name}')");
+        match self.one(&state, |row| row.bool(0))? {
+            Some(true) => return Ok(()),
+            Some(false) => {
+                tracing::warn!(index = name, "an index was not finished: building it again");
+                self.batch(&drop)?;
+            }
+            None => {}
+        }
+        let built = self.batch(statement);
+        if built.is_err() {
+            // an unfinished index costs writes; whether it goes now or with the next try makes no difference
+            let _ = self.batch(&drop);
+        }
+        built
     }
 
-    /// The applied migrations.
-    pub fn applied(&mut self) -> Result<migrate::AppliedSchema, Error> {
-        migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
+    /// Runs a text in one transaction.
+    fn transact(&mut self, what: &str, text: &str) -> Result<(), Error> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.patiently(what, |session| session.batch(&format!("{TRANSACTION}; {text}; COMMIT")))
     }
+
+    /// Tries something until it was not in the way of others, nor they in its way.
+    fn patiently(
+        &mut self,
+        what: &str,
+        attempt: impl Fn(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (began, (mut pause, longest)) = (Instant::now(), PAUSES);
+        loop {
+            let outcome = attempt(self);
+            if outcome.is_err() && self.batch("ROLLBACK").is_err() {
+                return outcome;
+            }
+            match outcome {
+                Err(Error::Busy | Error::Retry) if began.elapsed() < LOCKED => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(longest);
+                }
+                Err(Error::Busy | Error::Retry) => return Err(self.given_up(what)),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn given_up(&mut self, what: &str) -> Error {
+        let mut others = Vec::new();
+        let read = self.each(OTHERS, &mut |row| {
+            others.push(row.text(0)?.to_owned());
+            Ok(())
+        });
+        let others =
+            if read.is_err() || others.is_empty() { "not known".to_owned() } else { others.join(", ") };
+        Error::Unavailable(format!(
+            "{what} waited ten minutes for locks of other sessions. Their transactions are the oldest: {others}. What was done \
+             until then is kept: end them, and start again"
+        ))
+    }
+
+    /// The applied migrations; none where the schema is empty.
+    pub fn applied(&mut self) -> Result<AppliedSchema, Error> {
+        if !self.is_true("SELECT to_regclass('schema_migration') IS NOT NULL")? {
+            return Ok(AppliedSchema::default());
+        }
+        migrate::read_applied(|text, each| self.each(text, each))
+    }
+
+    /// How many statements of a migration are done, and up to which key the next one is.
+    fn progress(&mut self, version: i64) -> Result<Option<(i64, Option<i64>)>, Error> {
+        let text = format!("SELECT done, filled FROM schema_progress WHERE version = {version}");
+        self.one(&text, |row| Ok((row.int(0)?, if row.is_null(1)? { None } else { Some(row.int(1)?) })))
+    }
+}
+
+impl Session {
+    /// Reads the rows of a statement.
+    fn each(&mut self, text: &str, each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        self.query_all(&[(text, &[])], &mut |_, row| each(row))
+    }
+
+    /// Reads one row, where there is one.
+    fn one<T>(
+        &mut self,
+        text: &str,
+        read: impl Fn(&Row<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let mut found = None;
+        self.each(text, &mut |row| {
+            found = Some(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    pub(super) fn is_true(&mut self, text: &str) -> Result<bool, Error> {
+        Ok(self.one(text, |row| row.bool(0))?.unwrap_or(false))
+    }
+}
+
+/// The text that records how far a migration has come.
+fn note(version: i64, done: usize, filled: Option<i64>) -> String {
+    let filled = filled.map_or_else(|| "NULL".to_owned(), |filled| filled.to_string());
+    format!(
+        "INSERT INTO schema_progress (version, done, filled) VALUES ({version}, {done}, {filled}) \
+         ON CONFLICT (version) DO UPDATE SET done = excluded.done, filled = excluded.filled;"
+    )
 }

@@ -1,0 +1,230 @@
+//! A migration as PostgreSQL runs it while other programs serve: in steps, each of which locks few tables, for a moment.
+
+use std::collections::BTreeSet;
+
+use super::{Migration, text_for};
+
+/// The migrations that were published before there were steps. Some lock dozens of tables, so each statement has its own
+/// transaction.
+const ONE_BY_ONE: std::ops::RangeInclusive<i64> = 19..=50;
+
+/// A part of a migration that is done or not, whatever happens meanwhile.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Statements that run in one transaction.
+    Transaction(String),
+    /// An index on a table that others write. It is built beside them, which no transaction can hold.
+    Index { name: String, statement: String },
+    /// A statement over many rows, which runs piece by piece.
+    Fill(String, &'static Fill),
+}
+
+/// A statement of a migration over so many rows that it runs in pieces, in the order of a key of theirs. It ends with a
+/// condition, to which that of a piece is added.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fill {
+    version: i64,
+    /// How the statement begins.
+    begins: &'static str,
+    /// The table whose rows it goes over, and its key: an integer.
+    pub table: &'static str,
+    pub key: &'static str,
+    /// What the statement calls the table.
+    alias: &'static str,
+}
+
+/// The statements over many rows. Add those of new migrations.
+const FILLS: &[Fill] = &[
+    Fill {
+        version: 43,
+        begins: "UPDATE outbox_event",
+        table: "outbox_event",
+        key: "id",
+        alias: "outbox_event",
+    },
+    Fill { version: 43, begins: "INSERT INTO event_pending", table: "outbox_event", key: "id", alias: "o" },
+];
+
+impl Fill {
+    /// The statement for the rows whose key is above one and at most another.
+    pub fn piece(&self, statement: &str, above: i64, up_to: i64) -> String {
+        let Self { alias, key, .. } = self;
+        format!("{statement} AND {alias}.{key} > {above} AND {alias}.{key} <= {up_to}")
+    }
+}
+
+/// The steps of a migration that are left once this many of its statements are done, each with how many are done after it.
+pub fn steps(migration: &Migration, done: usize) -> Vec<(usize, Step)> {
+    let statements = statements(&text_for(migration, true));
+    let made: BTreeSet<&str> = statements
+        .iter()
+        .filter_map(|text| text.strip_prefix("CREATE TABLE ")?.split([' ', '(']).next())
+        .collect();
+    let mut steps: Vec<(usize, Step)> = Vec::new();
+    for (number, text) in statements.iter().enumerate().skip(done) {
+        let step = step(migration.version, text, &made);
+        match (steps.last_mut(), step) {
+            (Some((after, Step::Transaction(before))), Step::Transaction(text))
+                if !ONE_BY_ONE.contains(&migration.version) =>
+            {
+                before.push_str(&text);
+                *after = number + 1;
+            }
+            (_, step) => steps.push((number + 1, step)),
+        }
+    }
+    steps
+}
+
+fn step(version: i64, text: &str, made: &BTreeSet<&str>) -> Step {
+    let words: Vec<&str> = text.split([' ', '(']).collect();
+    let index = match words.as_slice() {
+        ["CREATE", "INDEX", name, "ON", table, ..] | ["CREATE", "UNIQUE", "INDEX", name, "ON", table, ..] => {
+            Some((*name, *table))
+        }
+        _ => None,
+    };
+    match index {
+        Some((name, table)) if !made.contains(table) => Step::Index {
+            name: name.to_owned(),
+            statement: text.replacen(" INDEX ", " INDEX CONCURRENTLY ", 1),
+        },
+        _ => match FILLS.iter().find(|fill| fill.version == version && text.starts_with(fill.begins)) {
+            Some(fill) => Step::Fill(text.to_owned(), fill),
+            None => Step::Transaction(format!("{text};")),
+        },
+    }
+}
+
+/// The statements of a text, without comments, each on one line.
+fn statements(text: &str) -> Vec<String> {
+    let (mut all, mut statement, mut is_quoted) = (Vec::new(), String::new(), false);
+    let mut rest = text.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '-' if !is_quoted && rest.peek() == Some(&'-') => {
+                while rest.peek().is_some_and(|letter| *letter != '\n') {
+                    rest.next();
+                }
+            }
+            ';' if !is_quoted => all.push(std::mem::take(&mut statement)),
+            _ => {
+                is_quoted ^= letter == '\'';
+                let is_blank = letter.is_whitespace() && !is_quoted;
+                if !(is_blank && (statement.is_empty() || statement.ends_with(' '))) {
+                    statement.push(if is_blank { ' ' } else { letter });
+                }
+            }
+        }
+    }
+    all.push(statement);
+    all.retain(|statement| !statement.trim().is_empty());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FILLS, Fill, Migration, Step, statements, steps};
+    use crate::migrate::{MIGRATIONS, text_for};
+
+    const fn made(version: i64, text: &'static str) -> Migration {
+        Migration { version, path: "test", text }
+    }
+
+    const TEXT: &str = "CREATE TABLE a (\n    -- it's; a comment\n    b {int} NOT NULL\n);
+        CREATE INDEX a__b ON a (b);\nALTER TABLE c ADD COLUMN d {int};
+        CREATE UNIQUE INDEX c__d ON c (d) WHERE d IS NOT NULL;
+        INSERT INTO c (d) VALUES ('x; -- y');\n{on_sqlite} DROP TABLE c;\n";
+
+    fn transaction(text: &str) -> Step {
+        Step::Transaction(text.to_owned())
+    }
+
+    #[test]
+    fn indexes_on_tables_that_others_write_are_built_beside_them() {
+        let table = "CREATE TABLE a ( b BIGINT NOT NULL );";
+        let index = "CREATE INDEX a__b ON a (b);";
+        let column = "ALTER TABLE c ADD COLUMN d BIGINT;";
+        let built = || Step::Index {
+            name: "c__d".to_owned(),
+            statement: "CREATE UNIQUE INDEX CONCURRENTLY c__d ON c (d) WHERE d IS NOT NULL".to_owned(),
+        };
+        let row = || transaction("INSERT INTO c (d) VALUES ('x; -- y');");
+        let one_by_one = [
+            (1, transaction(table)),
+            (2, transaction(index)),
+            (3, transaction(column)),
+            (4, built()),
+            (5, row()),
+        ];
+        assert_eq!(steps(&made(19, TEXT), 0), one_by_one);
+        let together = transaction(&format!("{table}{index}{column}"));
+        assert_eq!(steps(&made(51, TEXT), 0), [(3, together), (4, built()), (5, row())]);
+    }
+
+    #[test]
+    fn what_is_done_is_left_out() {
+        for version in [19, 51] {
+            let left = steps(&made(version, TEXT), 2);
+            assert_eq!(left.first(), Some(&(3, transaction("ALTER TABLE c ADD COLUMN d BIGINT;"))));
+            assert_eq!(left.len(), 3);
+            assert_eq!(steps(&made(version, TEXT), 5), []);
+        }
+    }
+
+    #[test]
+    fn statements_over_many_rows_have_a_condition_to_add_to() {
+        for fill in FILLS {
+            let migration = MIGRATIONS.iter().find(|migration| migration.version == fill.version).unwrap();
+            let found = steps(migration, 0).into_iter().filter_map(|(_, step)| match step {
+                Step::Fill(text, of) if of == fill => Some(text),
+                _ => None,
+            });
+            let [text] = found.collect::<Vec<_>>().try_into().unwrap();
+            assert!(text.contains(" WHERE ") && !text.contains(" ORDER BY ") && !text.contains(" GROUP BY "));
+            let piece = fill.piece(&text, 3, 7);
+            assert!(piece.ends_with(&format!("AND {0}.id > 3 AND {0}.id <= 7", fill.alias)), "{piece}");
+        }
+    }
+
+    /// The migrations that write rows of which there are few: of settings, of apps, of processes.
+    const FEW: [(i64, &str); 7] = [
+        (21, "INSERT INTO resource_owner"),
+        (30, "INSERT INTO kept_controller"),
+        (43, "INSERT INTO event_trail"),
+        (43, "UPDATE job_lease"),
+        (43, "DELETE FROM job_lease"),
+        (64, "INSERT INTO option_value"),
+        (64, "UPDATE option_value"),
+    ];
+
+    /// Whoever adds a migration that writes rows says whether there can be many.
+    #[test]
+    fn a_migration_writes_many_rows_in_pieces() {
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version >= 19) {
+            for text in statements(&text_for(migration, true)) {
+                let writes =
+                    ["INSERT ", "UPDATE ", "DELETE ", "WITH "].iter().any(|word| text.starts_with(word));
+                let inserts_values = text.starts_with("INSERT ") && text.contains(") VALUES (");
+                let known =
+                    |version: i64, begins: &str| version == migration.version && text.starts_with(begins);
+                let is_known = FILLS.iter().any(|fill: &Fill| known(fill.version, fill.begins))
+                    || FEW.iter().any(|(version, begins)| known(*version, begins));
+                assert!(!writes || inserts_values || is_known, "{}: {text}", migration.name());
+            }
+        }
+    }
+
+    /// These hold a table for as long as it takes to read or rewrite it.
+    #[test]
+    fn no_migration_rewrites_or_reads_a_table_that_it_locks() {
+        let slow =
+            [" TYPE ", " SET NOT NULL", " ADD CONSTRAINT ", " ADD PRIMARY KEY", " VALIDATE ", " REFERENCES "];
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version >= 19) {
+            for text in statements(&text_for(migration, true)) {
+                let is_slow = text.starts_with("ALTER TABLE ") && slow.iter().any(|word| text.contains(word));
+                assert!(!is_slow, "{}: {text}", migration.name());
+            }
+        }
+    }
+}

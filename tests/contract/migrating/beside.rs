@@ -1,0 +1,139 @@
+//! Who else uses the database while it is migrated: others wait for a moment at most, and are not waited for without an end.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use serde_json::json;
+use tokio::net::TcpStream;
+
+use super::{
+    FIRST, STORE, Transaction, applied, ask, migrate, missing, psql, restored, said, shows_what_was_kept,
+    with_token,
+};
+use crate::{sign_in::fleet::free_address, until};
+
+/// How long no request waits because of a migration.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// A server that starts at this address, once it listens.
+async fn starting(database: &Database, listen: &str) -> Process {
+    let server = Process::begin(database, &[("CHANCERY_LISTEN", listen)]);
+    until("it listens", || async { TcpStream::connect(listen).await.is_ok() }).await;
+    server
+}
+
+/// Asserts that a server tells probes that it is alive and not ready.
+async fn is_alive_and_not_ready(listen: &str) {
+    let anonymous = Client::anonymous(&format!("http://{listen}"));
+    anonymous.get("/health/live").await.expect(200);
+    for path in ["/health/ready", "/api/userstore/v2/default/administration/User"] {
+        let answer = anonymous.get(path).await;
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        let answer = answer.problem(503, "unavailable");
+        assert_eq!(answer["reason"], "starting", "{answer}");
+    }
+}
+
+/// A migration that waits for a lock lets others pass every half second; the server says that it is alive.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
+    let database = restored(Engine::Postgres);
+    let held = Transaction::of(&database, "BEGIN; LOCK TABLE user_account IN ACCESS SHARE MODE");
+    let listen = free_address();
+    let server = starting(&database, &listen).await;
+    let waiting = "SELECT done FROM schema_progress WHERE version = 23";
+    until("it waits for the lock", || async { ask(&database, waiting) == "37" }).await;
+    let (began, mut reads) = (Instant::now(), 0);
+    while began.elapsed() < Duration::from_secs(4) {
+        let asked = Instant::now();
+        assert_eq!(ask(&database, "SELECT count(*) > 0 FROM user_account"), "t");
+        assert!(asked.elapsed() < MOMENT, "a read waited {:?}", asked.elapsed());
+        reads += 1;
+        is_alive_and_not_ready(&listen).await;
+    }
+    assert!(reads > 2);
+    assert_eq!(ask(&database, waiting), "37");
+    drop(held);
+    let server = with_token(server).await;
+    shows_what_was_kept(&server).await;
+    server.admin.get("/health/ready").await.expect(200);
+}
+
+/// Who waits for another program's migrations holds no transaction meanwhile: indexes that are built would wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_waits_for_the_migrations_of_another_outside_of_transactions() {
+    let database = restored(Engine::Postgres);
+    let held = Transaction::of(&database, "BEGIN; SELECT pg_advisory_xact_lock(4848110241)");
+    let listen = free_address();
+    let server = starting(&database, &listen).await;
+    let log = server.log.clone();
+    let waits = || async { fs::read_to_string(&log).unwrap().contains("another process changes the schema") };
+    until("it waits", waits).await;
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND xact_start < now() - interval '100 milliseconds'";
+    until("the one that holds the lock is old enough", || async { ask(&database, open) == "1" }).await;
+    for _ in 0..10 {
+        assert_eq!(ask(&database, open), "1", "the one that holds the lock");
+        is_alive_and_not_ready(&listen).await;
+    }
+    assert_eq!(applied(&fs::read_to_string(&log).unwrap()).len(), 0);
+    drop(held);
+    shows_what_was_kept(&with_token(server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_programs_that_start_at_once_one_migrates() {
+    let database = restored(Engine::Postgres);
+    let begun = [(); 3].map(|()| tokio::spawn(with_token(Process::begin(&database, &[]))));
+    let mut lines = 0;
+    let mut servers = Vec::new();
+    for server in begun {
+        let server = server.await.unwrap();
+        server.admin.get(&format!("{STORE}/User")).await.expect(200);
+        lines += applied(&fs::read_to_string(&server.log).unwrap()).len();
+        servers.push(server);
+    }
+    assert_eq!(lines, missing());
+    shows_what_was_kept(&servers[0]).await;
+}
+
+/// The address of a database for a role of its own, which may read and write rows and nothing else.
+fn as_server(database: &Database) -> String {
+    let (cluster, name) = database.url().rsplit_once('/').unwrap();
+    let role = format!("server_of_{name}");
+    let text = format!(
+        "CREATE ROLE {role} LOGIN; ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {role}; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};"
+    );
+    psql(database, text.as_bytes()).unwrap();
+    let (_, host) = cluster.rsplit_once('@').unwrap();
+    format!("postgres://{role}@{host}/{name}")
+}
+
+/// A server needs no right to change tables where their owner migrates.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_may_not_change_tables_serves_a_current_schema() {
+    for (is_new, database) in
+        [(true, Database::create(Engine::Postgres)), (false, restored(Engine::Postgres))]
+    {
+        let url = as_server(&database);
+        let as_server = [("CHANCERY_DATABASE", url.as_str())];
+        let mut refused = Process::begin(&database, &as_server);
+        assert!(!refused.wait());
+        let log = fs::read_to_string(&refused.log).unwrap();
+        assert!(log.contains("its role may not change the schema: run chancery migrate"), "{log}");
+        assert!(is_new || log.contains(FIRST), "{log}");
+        let output = migrate(&database).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let server = with_token(Process::begin(&database, &as_server)).await;
+        if is_new {
+            server.admin.post(&format!("{STORE}/User"), json!({ "loginName": "new" })).await.expect(201);
+        } else {
+            shows_what_was_kept(&server).await;
+        }
+        server.admin.get("/health/ready").await.expect(200);
+    }
+}

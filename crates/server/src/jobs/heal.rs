@@ -50,7 +50,9 @@ pub async fn heal(store: &Store) -> Result<u64, Error> {
             store.run("KeepLostEvents", Mode::Write, None, move |tx| piece.keep(tx)).await?;
         }
     }
+    // of no job: placing repairs, too, and lines with its name tell of its failures
     tracing::warn!(
+        parent: None,
         trails = trees.len(),
         events = found,
         "a program before 0.2.0 wrote to this database; its events get their positions now"

@@ -181,6 +181,19 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
     }
 }
 
+/// What was exported before the upgrade is verified after it, by the keys of today.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_trail_that_an_older_release_exported_is_verified() {
+    let database = restored(Engine::Sqlite);
+    let (export, keys) = (database.folder().join("export.jsonl"), database.folder().join("keys.json"));
+    fs::write(&export, unpacked("export.jsonl.gz")).unwrap();
+    let server = Process::start(&database, &[]).await;
+    fs::write(&keys, server.admin.get("/.well-known/audit-keys.json").await.is(200).bytes).unwrap();
+    let mut verify = Command::new(Process::program());
+    let output = verify.args(["audit", "verify"]).arg(&export).arg("--keys").arg(&keys).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("sound"), "{}", said(&output));
+}
+
 /// Operators choose when: by a command, and by starts that refuse instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_is_upgraded_by_the_command_alone_where_starts_must_not() {

@@ -7,7 +7,7 @@ use crate::{
     entry::{Stamp, content_digest, key_person, leaf_data, signed_form},
     finding::{FindingKind, Report},
     keys::AuditKeys,
-    line::EntryLine,
+    line::{EntryLine, PersonMember},
     tree::{Hash, leaf_hash},
 };
 
@@ -47,10 +47,11 @@ pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>
         }
     }
     checked.erased = check_contents(entry, &decoded, report);
-    // the leaf leaves out a person with whom the key begins: what has contents names that person all the same
+    // the leaf leaves out a person with whom the key begins: what has contents names that person all the same, unless its
+    // export is older than the member
     let has_contents = original.is_some() || current.is_some();
     if has_contents
-        && entry.person.is_none()
+        && entry.person == PersonMember::Nobody
         && OF_KEY.contains(&stamp.area)
         && key_person(stamp.primary_key).is_some()
     {
@@ -92,7 +93,7 @@ impl<'a> Decoded<'a> {
             category: &entry.category,
             action: &entry.action,
             data_source: &entry.data_source,
-            person: entry.person,
+            person: entry.person.id(),
         };
         Ok(Self {
             stamp,

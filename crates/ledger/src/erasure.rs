@@ -65,7 +65,7 @@ impl Erasures {
             return Ok(());
         }
         // entries about the person itself, and those older than the member, have the person in their key
-        let person = entry.person.or_else(|| key_person(&entry.primary_key));
+        let person = entry.person.id().or_else(|| key_person(&entry.primary_key));
         let person = person.filter(|_| PERSONAL.contains(&entry.area.as_str()));
         let Some(person) = person else {
             if checked.erased {

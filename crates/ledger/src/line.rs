@@ -62,7 +62,8 @@ pub(crate) struct EntryLine {
     pub category: String,
     pub action: String,
     pub data_source: String,
-    pub person: Option<Uuid>,
+    #[serde(default)]
+    pub person: PersonMember,
     pub original_content: Option<String>,
     pub current_content: Option<String>,
     pub original_salt: Option<String>,
@@ -71,6 +72,32 @@ pub(crate) struct EntryLine {
     pub current_digest: Option<String>,
     pub signature: String,
     pub signature_public_key_info: String,
+}
+
+/// The person whose contents an entry has.
+#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
+#[serde(from = "Option<Uuid>")]
+pub(crate) enum PersonMember {
+    /// The line lacks the member, as lines of release 0.1.0 do.
+    #[default]
+    Absent,
+    Nobody,
+    Person(Uuid),
+}
+
+impl From<Option<Uuid>> for PersonMember {
+    fn from(person: Option<Uuid>) -> Self {
+        person.map_or(Self::Nobody, Self::Person)
+    }
+}
+
+impl PersonMember {
+    pub const fn id(self) -> Option<Uuid> {
+        match self {
+            Self::Absent | Self::Nobody => None,
+            Self::Person(id) => Some(id),
+        }
+    }
 }
 
 /// A line after the first.

@@ -223,6 +223,19 @@ fn an_entry_without_its_person_is_named() {
     }
 }
 
+/// Exports of the release before the member have it nowhere. Where others have it, an entry does not get by without it.
+#[test]
+fn an_entry_that_lacks_the_member_of_its_person_is_named() {
+    let sample = &SAMPLES[0].1;
+    for position in [2, 20] {
+        let mut lines = sample.lines.clone();
+        let line = &mut lines[Sample::line(position)];
+        *line = changed(line, |entry| drop(entry.as_object_mut().unwrap().remove("person")));
+        let (_, findings) = verified(&lines, None);
+        assert_eq!((kinds(&findings), findings[0].position), (vec![Kind::Malformed], Some(position)));
+    }
+}
+
 #[test]
 fn no_content_passes_for_salt() {
     let mut lines = SAMPLES[0].1.lines.clone();

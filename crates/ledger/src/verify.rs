@@ -9,7 +9,7 @@ use crate::{
     export::TILE,
     finding::{Finding, FindingKind, Report, Summary, VerifyError},
     keys::AuditKeys,
-    line::{EntryLine, Head, Line, Lines},
+    line::{EntryLine, Head, Line, Lines, PersonMember},
     note::Checkpoint,
     roots::Roots,
     tile::{Tile, tell_early},
@@ -57,6 +57,8 @@ struct Trail<'a> {
     next: u64,
     ended: bool,
     entries: u64,
+    /// Whether its entries have the member `person`, by the first of them.
+    has_persons: Option<bool>,
     erased: u64,
 }
 
@@ -90,6 +92,7 @@ impl<'a> Trail<'a> {
             next: 0,
             ended: false,
             entries: 0,
+            has_persons: None,
             erased: 0,
         }
     }
@@ -140,6 +143,12 @@ impl<'a> Trail<'a> {
     fn entry(&mut self, entry: &EntryLine) -> Result<(), VerifyError> {
         let checked = check(entry, self.keys, &mut self.report);
         self.entries += 1;
+        let has_person = entry.person != PersonMember::Absent;
+        if *self.has_persons.get_or_insert(has_person) != has_person {
+            let detail =
+                "it and the first entry are of different forms: only one of them has a person, or none";
+            self.report.entry(FindingKind::Malformed, checked.position, checked.id, detail);
+        }
         self.erased += u64::from(checked.erased);
         self.erasures.note(entry, &checked, &mut self.report)?;
         let position = checked.position;

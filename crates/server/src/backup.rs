@@ -9,7 +9,7 @@ use std::{
 
 use aws_lc_rs::digest::{Context, SHA256};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_record::{Secret, format_timestamp};
+use chancery_record::format_timestamp;
 use chancery_resource::MasterKey;
 use chancery_store::{Settings, Store, Target, schema_version};
 use chancery_web::now;

@@ -53,7 +53,7 @@ pub struct CopyCommand {
 }
 
 /// Tables that each installation has for itself: which migrations it has had, which processes use it, and which of them does what.
-const OWN: [&str; 3] = ["schema_migration", "process", "job_lease"];
+const OWN: [&str; 5] = ["schema_migration", "schema_progress", "process", "job_lease", "installation"];
 /// Tables in which migrations make rows. They are emptied before they are filled.
 const SEEDED: [&str; 4] = ["security_epoch", "passkey_trust", "passkey_trust_refresh", "schema_floor"];
 /// The pieces that wait to be written.

@@ -11,7 +11,6 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_fetch::Outbound;
-use chancery_record::Secret;
 use chancery_resource::{MasterKey, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

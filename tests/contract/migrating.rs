@@ -3,6 +3,7 @@
 
 mod beside;
 mod interrupted;
+mod replayed;
 
 use std::{
     fs::{self, File, Permissions},
@@ -67,7 +68,7 @@ fn psql(database: &Database, statements: &[u8]) -> Result<String, String> {
 
 fn start_psql(database: &Database) -> Child {
     Command::new("psql")
-        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", database.url()])
+        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", database.url(), "-f", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -26,7 +26,7 @@ pub struct Fill {
     version: i64,
     /// How the statement begins.
     begins: &'static str,
-    /// The table whose rows it goes over, and its key: an integer.
+    /// The table whose rows it goes over, and its key: a whole number that is not negative.
     pub table: &'static str,
     pub key: &'static str,
     /// What the statement calls the table.

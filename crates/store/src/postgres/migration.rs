@@ -210,6 +210,7 @@ impl Session {
             }
             match outcome {
                 Err(Error::Busy | Error::Retry) if began.elapsed() < LOCKED => {
+                    tracing::info!(migration = what, "others are in its way: trying again");
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(longest);
                 }

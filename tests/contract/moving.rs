@@ -11,7 +11,7 @@ use chancery_testkit::{Client, Database, Engine, Process};
 use http::Method;
 use serde_json::{Value as Json, json};
 
-use crate::{image::png_by, signing::set_mail_server};
+use crate::{image::png_by, signing::set_mail_server, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 const OPTION: &str = "/api/management/v2/Option?filter=name%20eq%20%22MailServerConfig%22";
@@ -110,6 +110,11 @@ async fn an_installation_goes_to_the_other_engine_and_back() {
     refused(&copy(&first, &second), "master.key: No such file");
     let mut server = Process::start(&first, &[]).await;
     fill(&server.admin).await;
+    for trail in ["/api/userstore/v2/default/administration", "/api/management/v2"] {
+        let checkpoint = format!("{trail}/CustomAuditTrail/checkpoint");
+        until("the trail has a checkpoint", || async { server.admin.get(&checkpoint).await.status == 200 })
+            .await;
+    }
     let key = fs::read(first.folder().join("master.key")).unwrap();
     second.write_private("master.key", &key);
     refused(&copy(&first, &second), "in use");

@@ -34,6 +34,8 @@ pub fn verify(runtime: &Runtime, store: &Store, master: &MasterKey, now: Timesta
         }
         if found.entries > 0 {
             say(&format!("audit trail of {name}: {} entries, sound", found.entries));
+        } else {
+            say(&format!("audit trail of {name}: no checkpoint yet, so nothing to verify"));
         }
     }
     Ok(())

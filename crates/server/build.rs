@@ -19,7 +19,7 @@ fn main() {
     let commit = given.or_else(|| {
         if env::var("PROFILE").is_ok_and(|profile| profile == "release") { of_git() } else { None }
     });
-    println!("cargo::rustc-env=CHANCERY_BUILT_FROM={}", commit.as_deref().unwrap_or(UNKNOWN));
+    println!("cargo::rustc-env=BUILD_COMMIT={}", commit.as_deref().unwrap_or(UNKNOWN));
 }
 
 fn first_word(text: &str) -> Option<String> {

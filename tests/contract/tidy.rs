@@ -154,6 +154,15 @@ fn pages_name_what_is_there() {
     }
 }
 
+/// `cargo run` hands the variables of the build on to the program, which would warn of an unknown setting.
+#[test]
+fn the_build_sets_no_variable_that_looks_like_a_setting() {
+    for (path, text) in sources(&root().join("crates")) {
+        let is_build = path.file_name().is_some_and(|name| name == "build.rs");
+        assert!(!is_build || !text.contains("rustc-env=CHANCERY_"), "{}", path.display());
+    }
+}
+
 /// Others are told something only by those who take a `Permission`. Who asks others without one is listed here, and only reads.
 #[test]
 fn nobody_tells_others_something_without_permission() {

@@ -7,7 +7,7 @@ use chancery_store::schema_version;
 /// The release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit, with `-dirty` where files differed from it; `unknown` in builds for development and outside of git.
-pub const COMMIT: &str = env!("CHANCERY_BUILT_FROM");
+pub const COMMIT: &str = env!("BUILD_COMMIT");
 
 /// All of it, for people.
 pub fn described() -> &'static str {

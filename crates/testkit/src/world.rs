@@ -1,6 +1,6 @@
 //! A test's world: a running server with its callers.
 
-use std::{path::Path, pin::Pin, sync::Arc};
+use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use chancery::{Arguments, Config, Server};
 use chancery_credential::hash::Parameters;
@@ -94,6 +94,7 @@ pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
     let arguments = <Arguments as clap::Parser>::parse_from(words.chain(more));
     let mut config = Config::read(&arguments).expect("the configuration is good");
     config.hashing = Parameters::for_tests();
+    config.limits.failed_sign_in_time = Duration::ZERO;
     config
 }
 

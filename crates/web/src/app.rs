@@ -46,6 +46,9 @@ pub struct Limits {
     pub public_rate: Option<u32>,
     /// Failed proofs of people a minute and address; `None` is no limit.
     pub failed_sign_ins: Option<u32>,
+    /// The least time in which a failed proof of a person is answered. What is recorded of a known person costs more than of
+    /// nobody, by the indexes of the tables; within this time the difference cannot be measured.
+    pub failed_sign_in_time: Duration,
     /// Bytes of a JSON body.
     pub body: usize,
     /// Bytes of the body of a batch.
@@ -67,6 +70,7 @@ impl Default for Limits {
         Self {
             public_rate: Some(60),
             failed_sign_ins: Some(60),
+            failed_sign_in_time: Duration::from_millis(50),
             body: 10 << 20,
             batch_body: 64 << 20,
             connections: 10_000,
@@ -129,6 +133,7 @@ pub struct App {
     pub(crate) proof_limiter: ProofLimiter,
     /// The same, of people on pages.
     pub(crate) sign_in_limiter: ProofLimiter,
+    pub(crate) failed_sign_in_time: Duration,
     /// Pages for who is not signed in.
     pub(crate) page_limiter: Limiter,
     /// Devices that ask to be let in, of client apps that prove nothing.
@@ -219,6 +224,7 @@ impl App {
             warnings: Warnings::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
+            failed_sign_in_time: limits.failed_sign_in_time,
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
             device_limiter: Limiter::new(limits.public_rate.map(|limit| limit.min(DEVICES))),
             resets: Arc::new(Semaphore::new(RESETS)),

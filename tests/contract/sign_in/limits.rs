@@ -1,12 +1,12 @@
 //! What one address may try on pages (`CHANCERY_FAILED_SIGN_INS`), and whose address that is (`CHANCERY_TRUSTED_PROXIES`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, Client, Database, Engine, Process};
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, form, parameter};
+use super::{Home, PASSWORD, browser::Browser, form, link, parameter};
 use crate::id;
 
 /// Types passwords from an address that a proxy names, until no more are taken; how many were.
@@ -51,6 +51,27 @@ async fn failed_sign_ins_count_for_whom_a_trusted_proxy_names() {
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let next = browser.post(&page.action(), &fields, &[("x-forwarded-for", "198.51.100.9")]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "an office can sign in");
+    }
+}
+
+/// Records of a person who is known take longer to write than those of nobody. Each failed attempt waits until neither can
+/// be told from the other.
+#[tokio::test]
+async fn a_failed_attempt_is_answered_no_sooner_whoever_it_names() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let home = Home::made_by(&server.admin, json!({})).await;
+    for name in ["ann", "nobody"] {
+        for path in ["password", "access pass"] {
+            let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+            let page = browser.open(&home.request(&[])).await;
+            let page = if path == "password" { page } else { browser.open(&link(&page, path)).await };
+            let proof = if path == "password" { "password" } else { "pass" };
+            let fields = [("username", name), (proof, "wrong")];
+            let began = Instant::now();
+            browser.submit(&page, &fields).await;
+            assert!(began.elapsed() >= Duration::from_millis(50), "{name} {path}: {:?}", began.elapsed());
+        }
     }
 }
 

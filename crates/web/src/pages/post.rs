@@ -10,6 +10,8 @@ use chancery_signin::{
     PageError, PassTyped, PasskeyBegun, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
 };
 
+use tokio::time::{Instant, sleep_until};
+
 use super::{Browser, Parameters};
 use crate::{app::address_of, proof_limiter::About};
 
@@ -128,6 +130,7 @@ impl Browser<'_> {
                 return Ok(Outcome::Error(PageError::too_many(seconds)));
             }
         };
+        let began = Instant::now();
         let proven = proving.await;
         match proven.as_ref().map_or(Judged::Not, |(_, judged)| *judged) {
             Judged::Right => {
@@ -137,6 +140,7 @@ impl Browser<'_> {
             Judged::Wrong => {
                 self.app.metrics.note_sign_in(method, "wrong");
                 attempt.was_wrong();
+                sleep_until(began + self.app.failed_sign_in_time).await;
             }
             Judged::Not => attempt.came_to_nothing(),
         }

@@ -31,10 +31,10 @@ Examples:
       Says what is wrong with a configuration, or prints it as it takes effect.
   chancery audit export --store default --output trail.jsonl
   chancery audit verify trail.jsonl --keys audit-keys.json
-      Proves that an audit trail is whole; chancery audit verify --help says how.
+      Verifies an audit trail; see chancery audit verify --help.
   chancery backup --output /backup/monday
   chancery restore /backup/monday --replace --erasures /lists/erased
-      Copies a database beside its server, and puts the copy in place; each --help says more.
+      Backs a database up while its server runs, and restores the backup; see the --help of each.
   chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
   curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
       Administers with one's own roles; chancery login --help says what the client app needs.
@@ -43,18 +43,19 @@ Examples:
       Keeps the configuration of a server as files; chancery apply --help says more.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
-A flag beats the environment, the environment beats the file.
-Secrets come from files that others cannot read, too: by CHANCERY_ROOT_CLIENT_SECRET_FILE and
-CHANCERY_DATABASE_FILE, or by credentials of systemd named root_client_secret, database, master_key and
-tls_key ($CREDENTIALS_DIRECTORY). A secret that is given twice is refused.";
+A flag overrides the environment, and the environment overrides the file.
+Secrets can also come from files that others cannot read: CHANCERY_ROOT_CLIENT_SECRET_FILE and
+CHANCERY_DATABASE_FILE, or systemd credentials named root_client_secret, database, master_key and tls_key
+($CREDENTIALS_DIRECTORY). A secret that is given twice is refused.";
 
 const CHECK_CONFIG_HELP: &str = "\
-Reads the options as a start does, and the files that they name: certificates and keys of TLS and of the
-connection to PostgreSQL, the root of metadata, the reset program, the master key if it is there. Nothing
-is opened or written. Run it as the server's user, who must be able to read the files.
+Reads the options as a start does, and the files that they name: certificates and keys for TLS and for the
+connection to PostgreSQL, the root certificate of FIDO metadata, the reset program, and the master key if it
+exists. No database or port is opened, and nothing is written. Run it as the server's user, who must be able to
+read the files.
 
-Exit status: 0 the configuration is good, though standard error may warn of variables that are no setting;
-1 it is not, and standard error says what is wrong.
+Exit status: 0 the configuration is valid, though standard error may have warnings about unknown variables;
+1 it is invalid, and standard error says why.
 
 Example:
   chancery --config chancery.toml check-config";
@@ -78,20 +79,20 @@ Example:
   chancery --config chancery.toml console-link";
 
 const MIGRATE_HELP: &str = "\
-A start does the same first, unless CHANCERY_MIGRATE=off. Run it on its own where the server's database role may
-not change tables, or to choose the time: with the role that owns the tables, before the new servers start.
-Needs the database alone, not the master key. Each migration is logged with its name and its time.
+A start migrates the schema, too, unless CHANCERY_MIGRATE=off. Use this command if the servers' database role
+has no DDL rights, or to choose the time: run it as the role that owns the tables, before the new servers
+start. It needs the database only, not the master key. Each migration is logged with its name and duration.
 
-On PostgreSQL servers of the release before may serve meanwhile: no lock is waited for longer than half a
-second, indexes are built beside writers, and many rows are changed in pieces. A process that is ended in
-between loses nothing; the next goes on where it was. Where others hold locks for ten minutes it ends, and
-names their sessions. Stop a server with an embedded database first.
+On PostgreSQL, servers of the previous release may run at the same time: the command waits for a lock for half
+a second at most, builds indexes concurrently, and changes many rows in pieces. If it is interrupted, the next
+run continues where it stopped. If other sessions hold locks for ten minutes, it fails and names the sessions.
+Stop a server with an embedded database first.
 
 Examples:
   chancery --config chancery.toml migrate
   CHANCERY_DATABASE=postgres://owner@db/chancery chancery migrate
       Then start servers as another role, with CHANCERY_MIGRATE=off. That role needs to read and write the
-      tables: let the owner say, once and before the first migration,
+      tables: as the owner, once and before the first migration, execute
       ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO server;";
 
 /// The command line.
@@ -119,7 +120,7 @@ pub enum Command {
     /// Lists the rows of a database that this release would refuse, before an upgrade.
     #[command(after_help = CHECK_UPGRADE_HELP)]
     CheckUpgrade,
-    /// Brings the schema of the database up to date, and ends.
+    /// Migrates the schema of the database, and exits.
     #[command(after_help = MIGRATE_HELP)]
     Migrate,
     /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
@@ -131,20 +132,20 @@ pub enum Command {
     /// Moves an installation to another database: from SQLite to PostgreSQL, and back.
     #[command(after_help = COPY_HELP)]
     Copy(CopyCommand),
-    /// Makes the master key another.
+    /// Rotates the master key.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Copies an embedded database to a file while its server runs, checked against its audit trail.
+    /// Backs an embedded database up to a file while its server runs, and checks the copy.
     #[command(after_help = BACKUP_HELP)]
     Backup {
-        /// The file to write, readable by its owner; its manifest is written beside it
+        /// The file to write, readable by its owner only; the manifest is written to FILE.manifest.json
         #[arg(long, value_name = "FILE")]
         output: PathBuf,
     },
-    /// Puts a backup in place, ends what was issued before, and erases again who was erased since.
+    /// Restores a backup, ends all tokens and sessions, and repeats the erasures since the backup.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreOptions),
-    /// Makes a copy of an installation one of its own: it tells others what it has to tell again.
+    /// Records the current database and public URL as those of the installation, and so enables outbound traffic on a copy.
     #[command(after_help = ADOPT_HELP)]
     Adopt,
     /// Exports an audit trail, or verifies an exported one offline.
@@ -161,7 +162,7 @@ pub enum Command {
     Token,
     /// Ends the login: its tokens are revoked and removed.
     Logout,
-    /// Prints the version, the commit that it was built from and the schema that it creates.
+    /// Prints the version, the commit that it was built from, and the version of the schema that it creates.
     Version,
 }
 
@@ -189,8 +190,8 @@ pub struct Options {
     /// off [default: off]
     #[arg(long, global = true, env = "CHANCERY_DATABASE_INSECURE", value_name = "ON")]
     pub database_insecure: Option<String>,
-    /// Whether a start brings the schema of its database up to date: on, or off, and it ends where migrations are
-    /// missing, for chancery migrate [default: on]
+    /// Whether a start migrates the schema of its database: on, or off, and it fails if migrations are pending; see
+    /// chancery migrate [default: on]
     #[arg(long, global = true, env = "CHANCERY_MIGRATE", value_name = "SWITCH")]
     pub migrate: Option<String>,
     /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
@@ -291,12 +292,12 @@ pub struct Options {
     /// an address in it, http is allowed to this machine [default: none]
     #[arg(long, global = true, env = "CHANCERY_EVENT_NETWORKS", value_name = "NETWORKS")]
     pub event_networks: Option<String>,
-    /// Whether others are told anything, by mail, text, event, program or sign-out: auto (not from a copy of an
-    /// installation) or off [default: auto]
+    /// Whether outbound traffic is enabled (mails, text messages, events, the reset program, back-channel logout): auto
+    /// (not on a copy of an installation) or off [default: auto]
     #[arg(long, global = true, env = "CHANCERY_OUTBOUND", value_name = "WHEN")]
     pub outbound: Option<String>,
     /// A file, or a folder with a file for each process, to which the ids of erased people are written within seconds:
-    /// chancery restore erases them again. Keep it apart from the database [default: none]
+    /// chancery restore erases them again. Store it separately from the database [default: none]
     #[arg(long, global = true, env = "CHANCERY_ERASURE_LIST", value_name = "PATH")]
     pub erasure_list: Option<PathBuf>,
     /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
@@ -352,8 +353,8 @@ fn number<T: FromStr>(text: &str) -> Result<T, T::Err> {
     text.trim().parse()
 }
 
-/// A value; if it is what a variable of the environment holds, without the line ends and blanks behind it: values that come from
-/// files end in a line end, which is part of none.
+/// A value. If it comes from an environment variable, line ends and spaces at its end are removed, because values that are read from
+/// files often end with a line end.
 fn trimmed<'a>(
     name: &str,
     text: &'a str,
@@ -370,7 +371,7 @@ fn trimmed<'a>(
 }
 
 impl Arguments {
-    /// The file of options, and the options, as they are meant. `variable` reads the environment.
+    /// The path of the TOML file and the options, trimmed. `variable` reads the environment.
     ///
     /// # Errors
     /// An option that is blank, or that TOML cannot hold, such as a path that is not UTF-8.

@@ -1,4 +1,4 @@
-//! `chancery backup`: a copy of an embedded database, made beside its server, with a manifest.
+//! `chancery backup`: a copy of an embedded database and its manifest, made while the server may run.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,14 +22,14 @@ use crate::{
 };
 
 pub const BACKUP_HELP: &str = "\
-The server may be running and written to: the copy is the database as it was at one moment, and is done
-however much is written. It is checked whole and against the last checkpoints of its audit trails, synced,
-and then gets its name. Beside it, FILE.manifest.json tells the version, the schema, the id of the master
-key, the checkpoints and the digest, and is signed. The master key is in no backup: keep it apart. An
-existing file is not replaced. Restore it by chancery restore.
+The server may run and write: the copy is one snapshot of the database. Every page is checked, and each
+audit trail is verified against its last checkpoint. The file is synced before it gets its name, and an
+existing file is not replaced. FILE.manifest.json has the version, the schema version, the id of the master
+key, the checkpoints and the digest, with an HMAC. The master key is not part of the backup: store it
+separately. To restore the backup, use chancery restore.
 
-A database on PostgreSQL is refused: use pg_dump for a dump, or pgBackRest or Barman for backups with an
-archive, and chancery restore --in-place after restoring it.
+A PostgreSQL database is refused: use pg_dump for a dump, or pgBackRest or Barman for backups with a WAL
+archive, and run chancery restore --in-place after restoring it.
 
 Example:
   chancery --config chancery.toml backup --output /backup/chancery-monday";
@@ -38,35 +38,35 @@ Example:
 const FORMAT: &str = "chancery-backup-1";
 /// The largest manifest that is read, in bytes: a checkpoint for each user store.
 const LARGEST: u64 = 16 << 20;
-/// What the signature of a manifest is for.
+/// The purpose from which the HMAC key of manifests is derived.
 const PURPOSE: &str = "backup-manifest";
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     format: String,
-    /// The version of the program that made it.
+    /// The version of the program that made the backup.
     pub version: String,
     /// The schema version of that program.
     pub schema: i64,
-    /// The id of the master key that opens it.
+    /// The id of the master key that decrypts it.
     pub master_key: String,
     /// When it was made (RFC 3339).
     pub made_on: String,
-    /// How many bytes it has.
+    /// The size of the file, in bytes.
     pub bytes: u64,
-    /// Their SHA-256, as hex.
+    /// The SHA-256 digest of the file, as hex.
     pub sha256: String,
     /// The signed checkpoints of its audit trails.
     pub checkpoints: Vec<String>,
-    /// A signature of all of these, by the master key.
+    /// An HMAC of all of these, under the master key.
     #[serde(default)]
     signature: String,
 }
 
 impl Manifest {
-    /// The manifest's file.
+    /// The path of the manifest of a backup.
     pub fn path_of(backup: &Path) -> PathBuf {
         beside(backup, "manifest.json")
     }
@@ -87,10 +87,10 @@ impl Manifest {
         signature.is_ok_and(|signature| master.has_signed(PURPOSE, &self.unsigned(), &signature))
     }
 
-    /// Reads the manifest of a backup, and checks that it is of this installation.
+    /// Reads the manifest of a backup, and checks that it was made under this master key.
     ///
     /// # Errors
-    /// It cannot be read, is of another master key, or was changed.
+    /// It cannot be read, was made under another master key, or was changed.
     pub fn read(backup: &Path, master: &MasterKey) -> Result<Self, StartError> {
         let path = Self::path_of(backup);
         let failed = |why: &dyn std::fmt::Display| {
@@ -117,7 +117,7 @@ impl Manifest {
     }
 }
 
-/// A path with something more at its end.
+/// A path with a suffix appended to the file name.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -134,7 +134,7 @@ pub fn logs_of(path: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// Copies what a reader has, and returns the number and the digest of its bytes.
+/// Copies all bytes of a reader, and returns their number and their SHA-256 digest.
 ///
 /// # Errors
 /// Those of reading and writing.
@@ -157,7 +157,7 @@ pub fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<(u64, Strin
     Ok((bytes, hex.concat()))
 }
 
-/// Makes what was renamed in a folder outlive a loss of power.
+/// Syncs the folder of a file, so that a rename in it survives a power loss.
 ///
 /// # Errors
 /// Those of the file system.
@@ -166,10 +166,10 @@ pub fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or_else(|| ".".as_ref()))?.sync_all()
 }
 
-/// Copies the database to a file, and tells about it.
+/// Copies the database to a file, and returns a report as text.
 ///
 /// # Errors
-/// The database is on PostgreSQL, there is none, the file exists, or the copy is not whole.
+/// The database is on PostgreSQL or does not exist, the file exists, or the copy is damaged.
 pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::new("cannot back up", why);
     let Target::Sqlite(database) = &config.database else {
@@ -204,7 +204,7 @@ pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartErro
     done
 }
 
-/// Checks a copy, writes its manifest, and gives it its name.
+/// Checks a copy, writes its manifest, and renames it to its final name.
 async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<String, StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::new("the backup is not whole", why);
     let file = partial.to_owned();
@@ -254,7 +254,7 @@ async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<Str
     ))
 }
 
-/// Writes a manifest under its name once it is whole.
+/// Writes a manifest to a temporary file, and renames it.
 fn write_whole(path: &Path, manifest: &Manifest) -> io::Result<()> {
     let partial = beside(path, "partial");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;

@@ -16,14 +16,14 @@ use crate::{
 
 /// What explains the command.
 pub const CHECK_UPGRADE_HELP: &str = "\
-Run it with the new program before an upgrade, beside the old server or without one. It reads the database as
-it is, whatever the release that made it, and changes nothing: every row of a resource, as far as the rules by
-which this release takes a write. Each line names a row and a field: kind, id, name, field, and what is wrong.
-Such a row stays, is shown, and may be sent back as it is. What it is for can stop working: a redirect URI that
-is not taken is not used, an option that is not taken has its default, a view that is not taken is shown as far
-as it is allowed. Needs the database and the master key; run it as the server's user.
+Run this command of the new release before an upgrade; the server of the old release may run. It reads the
+database with the schema of the old release, changes nothing, and checks each row of a resource against the
+rules by which this release accepts writes. Each line of output has the kind, the id and the name of a row, the
+field, and the reason. Such a row stays in the database and may be sent back unchanged, but its function can be
+lost: a refused redirect URI is not used, a refused option has its default value, and a refused view is reduced
+to the allowed elements. Needs the database and the master key; run it as the server's user.
 
-Exit status: 0 there is none; 1 there are some; 2 it could not be checked.
+Exit status: 0 no row is refused; 1 some are; 2 the check failed.
 
 Example:
   chancery --config chancery.toml check-upgrade";

@@ -1,4 +1,4 @@
-//! `chancery copy`: moves an installation to another database, of the same engine or the other one.
+//! `chancery copy`: copies an installation to another database, of the same engine or the other one.
 
 mod trails;
 
@@ -25,16 +25,16 @@ use crate::{
 
 /// What explains the command.
 pub const COPY_HELP: &str = "\
-Copies the database of the configuration to another one, from SQLite to PostgreSQL, back, or within one engine:
-table by table, of one snapshot, in pieces of bounded size. Stop the servers first; it is refused while one
-runs. The target is made by nobody else: an empty database on a server, or a file that is not there. At the end
-each table is read again in both and compared by the number and the digest of its rows, and the audit trails of
-the copy are verified. Where it fails, remove the target and begin again; the source is never changed.
+Copies the configured database to another one, from SQLite to PostgreSQL, back, or within one engine: table
+by table, from one snapshot, in pieces of bounded size. Stop the servers first; the command is refused while
+one runs. The target is an empty PostgreSQL database, or a file that does not exist. At the end each table is
+read again in both databases and compared by the number and the digest of its rows, and the audit trails of
+the copy are verified. If the command fails, remove the target and try again; the source is never changed.
 
-Then start the servers with the new CHANCERY_DATABASE and the same master key, which is not copied. The database
-that was left behind must not be served again: two installations would be one to everybody else.
+Then start the servers with the new CHANCERY_DATABASE and the same master key, which is not copied. Do not
+start servers on the old database again: client apps and receivers could not tell the two installations apart.
 
-Exit status: 0 the copy is whole; 1 it is not.
+Exit status: 0 the copy is complete; 1 it is not.
 
 Examples:
   chancery --config chancery.toml copy --to postgres://chancery@db.example.com/chancery
@@ -47,16 +47,16 @@ pub struct CopyCommand {
     /// The database to fill: sqlite:PATH or postgres://USER@HOST/NAME
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// A file that holds the same: a connection string may have a password
+    /// A file that contains this URL, since a connection string may have a password
     #[arg(long, value_name = "FILE")]
     to_file: Option<PathBuf>,
 }
 
-/// Tables that each installation has for itself: which migrations it has had, which processes use it, and which of them does what.
+/// Tables that are not copied: applied migrations, running processes and their leases, and the identity of the installation.
 const OWN: [&str; 5] = ["schema_migration", "schema_progress", "process", "job_lease", "installation"];
-/// Tables in which migrations make rows. They are emptied before they are filled.
+/// Tables in which migrations create rows. These rows are deleted before the copy.
 const SEEDED: [&str; 4] = ["security_epoch", "passkey_trust", "passkey_trust_refresh", "schema_floor"];
-/// The pieces that wait to be written.
+/// The most pieces that are read ahead of the writer.
 const WAITING: usize = 2;
 /// The rows between two lines of progress.
 const PROGRESS: u64 = 100_000;
@@ -155,7 +155,7 @@ impl Copying {
         self.runtime.block_on(read)
     }
 
-    /// Removes the rows that migrations made. Any other row is somebody's.
+    /// Deletes the rows that migrations created. Any other row means that the target is not empty.
     fn empty_target(&self, all: &[Table]) -> Result<(), String> {
         let all = all.to_vec();
         let emptied = self.target.run("EmptyTarget", Mode::Write, None, move |tx| {
@@ -176,7 +176,7 @@ impl Copying {
         self.runtime.block_on(emptied).map_err(|error| error.to_string())
     }
 
-    /// Copies all rows; the digest of each table as it was read.
+    /// Copies all rows. Returns the digest of each table as it was read.
     fn transfer(&self, all: &[Table]) -> Result<BTreeMap<String, TableDigest>, String> {
         let (sender, pieces) = sync_channel::<Piece>(WAITING);
         let (mut sender, of_source) = (Some(sender), all.to_vec());

@@ -1,4 +1,4 @@
-//! What the installation knows itself by, and whether this database is a copy of it (`chancery adopt`).
+//! The recorded identity of the installation, and whether this database is a copy of it (`chancery adopt`).
 
 use chancery_fetch::Outbound;
 use chancery_record::{Timestamp, Value};
@@ -12,17 +12,18 @@ use crate::{
 };
 
 pub const ADOPT_HELP: &str = "\
-An installation knows its public URL and where its database is: of PostgreSQL the system identifier and the
-database's OID, of SQLite the file's inode and when it was made. A server that finds itself elsewhere is on
-a copy, and tells others nothing: no mail, text, event, program or sign-out. Where the copy is to go on as
-the installation, such as after a move to another disk or another public URL, this records what it is now.
-Start its servers again afterwards. Stop a server with an embedded database first. Never adopt a copy
-while the installation that it was made of still runs: both would tell the same people.
+An installation records its public URL and the location of its database: on PostgreSQL the system identifier
+and the OID of the database, on SQLite the inode and the creation time of the file. If a server finds another
+location or public URL, the database is a copy, and outbound traffic is disabled: mails, text messages, events,
+the reset program and back-channel logout. After a move to another disk or a change of the public URL, this
+command records the current values. Restart the servers afterwards. Stop a server with an embedded database
+first. Never adopt a copy while the original installation runs: people and client apps would get everything
+twice.
 
 Example:
   chancery --config chancery.toml adopt";
 
-/// What was recorded of an installation.
+/// The recorded identity of an installation.
 struct Installation {
     public_url: Option<String>,
     place: Place,
@@ -30,11 +31,11 @@ struct Installation {
     is_restoring: bool,
 }
 
-/// What a start must know of the installation.
+/// What a start needs to know of the installation.
 pub struct Standing {
-    /// Whether others are told anything.
+    /// Whether outbound traffic is enabled.
     pub outbound: Outbound,
-    /// What tokens are bound to, which are no rows.
+    /// What access tokens and other stateless values are bound to; each restore begins another era.
     pub era: String,
 }
 
@@ -55,7 +56,7 @@ fn failed(error: Error) -> StartError {
     StartError::new("cannot read what the installation is", error)
 }
 
-/// Compares what the installation is with where this process finds itself, and records it at the first start.
+/// Compares the recorded identity with the database and public URL of this process; the first start records it.
 ///
 /// # Errors
 /// The store's; a restore did not end.
@@ -73,7 +74,7 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
             tx.execute(&made, &[url, place, born, Value::Bool(false), now().0.into()])?;
         }
         let known = read(tx)?;
-        // a name that is given to what had none is no other name
+        // a public URL that is configured for the first time does not make a copy
         if let (Some(Installation { public_url: None, place, .. }), Some(url)) = (&known, &public_url)
             && place.is(&here)
         {
@@ -102,7 +103,7 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
     Ok(Standing { outbound, era: known.era })
 }
 
-/// By what a process notices that it is on a copy. A name that follows from the address is none: ports change.
+/// Why the database is a copy, as a sentence. A public URL that follows from the address is not compared, since ports change.
 fn why_elsewhere(known: &Installation, place: &Place, public_url: Option<&str>) -> Option<String> {
     if !known.place.is(place) {
         return Some(format!(
@@ -124,7 +125,7 @@ fn told(place: &Place) -> String {
     if place.place.is_empty() { "a place that is not known".to_owned() } else { place.to_text() }
 }
 
-/// Another public URL is another issuer, and passkeys are made for a host name.
+/// Warns of another public URL: it is another issuer, and passkeys are bound to a host name.
 fn warn_of_name(known: &Installation, public_url: Option<&str>) {
     if let (Some(was), Some(is)) = (known.public_url.as_deref(), public_url)
         && was != is
@@ -138,7 +139,7 @@ fn warn_of_name(known: &Installation, public_url: Option<&str>) {
     }
 }
 
-/// Begins another era: tokens that are no rows end, and no server starts until the restore has ended.
+/// Begins a restore and another era: stateless tokens become invalid, and no server starts until the restore has ended.
 ///
 /// # Errors
 /// The store's.
@@ -149,7 +150,7 @@ pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
     tx.advance_epoch()
 }
 
-/// Records that the file of a copy was found whole here.
+/// Records that the full check of a copied file succeeded.
 ///
 /// # Errors
 /// The store's.
@@ -158,7 +159,7 @@ pub async fn note_checked(store: &Store) -> Result<(), Error> {
     store.run("NoteChecked", Mode::Write, None, move |tx| note(tx, &place, true)).await
 }
 
-/// Ends a restore, which found the database whole here.
+/// Ends a restore, which has checked the database in full.
 ///
 /// # Errors
 /// The store's.
@@ -166,14 +167,14 @@ pub fn end_restoring(tx: &mut Tx<'_>, place: &Place) -> Result<(), Error> {
     note(tx, place, false)
 }
 
-/// Records where the database was found whole, and whether a restore that did not end is left so.
+/// Records the place at which the full check succeeded. An unfinished restore stays unfinished if `is_left` is true.
 fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
     let text =
         StateTable::Installation.update("SET checked_place = ?1, is_restoring = (is_restoring AND ?2)");
     tx.execute(&text, &[place.to_text().into(), Value::Bool(is_left)]).map(drop)
 }
 
-/// Records what the installation is now.
+/// Records the current identity of the installation.
 ///
 /// # Errors
 /// The store's.
@@ -192,10 +193,10 @@ pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Tim
     tx.execute(&StateTable::Installation.insert(text), &parameters).map(drop)
 }
 
-/// Makes a copy an installation of its own: what it is now is recorded. Returns that, as a sentence.
+/// Records the current identity, so that a copy becomes the installation. Returns a report as text.
 ///
 /// # Errors
-/// There is no database, another server holds it, it is torn, the master key is another, or the store's.
+/// The database does not exist, is locked by a server or is damaged, the master key does not match, or the store's.
 pub async fn adopt(config: &Config) -> Result<String, StartError> {
     let master = read_master_key(&config.master_key_file)?;
     let (_lock, store) = open_existing(config).await?;

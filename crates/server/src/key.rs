@@ -1,4 +1,4 @@
-//! `chancery key`: the master key becomes another.
+//! `chancery key`: rotates the master key.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -18,17 +18,17 @@ use tokio::runtime::Runtime;
 use crate::{Arguments, Config, database_lock::DatabaseLock, running, start::read_master_key};
 
 const ROTATE_HELP: &str = "\
-Puts a new key before those of the master key file. From then on it encrypts what is stored; those behind it
-still open what they encrypted, so keep the whole file. What follows from the first master key, such as the
-digests of client secrets, codes and tokens, stays as it is: everything goes on to work. Stop all servers first;
-it is refused while one runs. Afterwards give the file to every server of the database, and back it up apart
-from the database. Releases before 0.2.0 are refused by the database from then on.
+Inserts a new key at the beginning of the master key file. It encrypts what is stored from then on; the former
+keys still decrypt what they encrypted, so keep the whole file. Keys that are derived from the first master
+key, such as those for digests of client secrets, codes and tokens, do not change, so these stay valid. Stop
+all servers first; the command is refused while one runs. Afterwards distribute the file to every server of
+the database, and back it up separately from the database. Releases before 0.2.0 are refused from then on.
 
-Where a key was seen by somebody else, rotate it and set anew what it protected: secrets of mail servers and
-providers, private keys of certificates, the installation's signing keys. Rotating does not take back what was
-read.
+If a key was disclosed, rotate it and replace what it protected: secrets of mail servers and identity
+providers, private keys of certificates, the installation's signing keys. A rotation does not protect what was
+already read.
 
-Exit status: 0 done; 1 nothing was changed, or the file has a further key that encrypts nothing yet.
+Exit status: 0 done; 1 nothing was changed, or the file has an additional key that encrypts nothing yet.
 
 Example:
   chancery --config chancery.toml key rotate";
@@ -36,7 +36,7 @@ Example:
 /// What to do with the master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum KeyCommand {
-    /// Puts a new key before the others of the file: it encrypts from now on, all open.
+    /// Adds a new key to the file: it encrypts from now on, and all keys decrypt.
     #[command(after_help = ROTATE_HELP)]
     Rotate,
 }
@@ -61,7 +61,7 @@ impl KeyCommand {
     }
 }
 
-/// Makes a new key, and wraps what opens everything else; how many keys there are then.
+/// Creates a new key, and encrypts the signing keys and the root key under it. Returns the number of keys.
 fn rotate(arguments: &Arguments) -> Result<usize, String> {
     let config = Config::read(arguments).map_err(|error| error.to_string())?;
     let path = &config.master_key_file;
@@ -108,7 +108,7 @@ async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usi
     Ok(count)
 }
 
-/// Replaces the file, readable by its owner alone: whole, or it stays as it is.
+/// Replaces the file atomically; it is readable by its owner only.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");

@@ -1,4 +1,4 @@
-//! `chancery restore`: a backup is put in place, what was issued before it ends, and who was erased since is erased again.
+//! `chancery restore`: restores a backup, ends what was issued before it, and repeats the erasures since the backup.
 
 pub mod endings;
 mod erasures;
@@ -29,21 +29,21 @@ use crate::{
 };
 
 pub const RESTORE_HELP: &str = "\
-FILE is a backup that chancery backup made, with its manifest beside it. It is checked (manifest, digest,
-every page, audit trails, master key) and only then put where the configuration has the database, which must
-be absent or --replace be given. A database on PostgreSQL is restored by its own tools, and then finished by
---in-place, which also does for a database file that was put in place in another way. Stop all servers first.
+FILE is a backup that chancery backup made, with its manifest beside it. The manifest, the digest, every
+page, the audit trails and the master key are checked before the file is moved to the place of the configured
+database, which must not exist unless --replace is given. Restore a PostgreSQL database with its own tools and
+then run this command with --in-place. The same applies to a database file that was restored in another way.
+Stop all servers first.
 
-A backup knows nothing of what came after it, so that all that was issued before the restore ends: access
-tokens, refresh tokens, sessions, sign-ins under way, codes, links that reset passwords, access passes,
-remembered devices and SCIM tokens. Passwords, client secrets, keys, passkeys and second factors are those of
-the backup: what was changed or deleted since is as it was, and must be changed or deleted again. People who
-were erased since are erased again by the list that servers write with CHANCERY_ERASURE_LIST; --erasures
-names it where it is not configured. Without a list a restore is refused, unless --no-erasures says that
-nobody was erased.
+A backup does not contain later revocations. So everything that was issued before the restore ends: access
+tokens, refresh tokens, sessions, sign-ins in progress, codes, password reset links, access passes, remembered
+browsers and SCIM tokens. Passwords, client secrets, keys, passkeys and second factors are those of the backup:
+what was changed or deleted since must be changed or deleted again. People who were erased since are erased
+again, from the list that servers write with CHANCERY_ERASURE_LIST; --erasures names the list if it is not
+configured. Without a list the command refuses to run, unless --no-erasures is given.
 
 The restored database is the installation from then on, and its servers send mails and events again. With
---drill it stays a copy, whose servers tell others nothing.
+--drill it remains a copy, and outbound traffic of its servers is disabled.
 
 Examples:
   chancery restore /backup/monday --replace --erasures /lists/erased
@@ -54,22 +54,22 @@ Examples:
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct RestoreOptions {
-    /// The backup; none with --in-place
+    /// The backup; omitted with --in-place
     #[arg(value_name = "FILE", conflicts_with = "in_place")]
     file: Option<PathBuf>,
-    /// Finishes the restore of the configured database, which other tools put in place
+    /// Finishes the restore of the configured database after other tools restored its data
     #[arg(long)]
     in_place: bool,
-    /// Replaces the database that is there; it is gone then
+    /// Deletes an existing database and replaces it
     #[arg(long, conflicts_with = "in_place")]
     replace: bool,
     /// The list of erased people, a file or a folder [default: CHANCERY_ERASURE_LIST]
     #[arg(long, value_name = "FILE", conflicts_with = "no_erasures")]
     erasures: Option<PathBuf>,
-    /// Restores without a list of erased people: who was erased since the backup lives again
+    /// Restores without a list of erased people: people who were erased since the backup exist again
     #[arg(long)]
     no_erasures: bool,
-    /// Leaves the database a copy: servers on it tell others nothing
+    /// Leaves the database a copy: outbound traffic of its servers is disabled
     #[arg(long)]
     drill: bool,
 }
@@ -78,10 +78,10 @@ fn failed(why: impl std::fmt::Display) -> StartError {
     StartError::new("cannot restore", why)
 }
 
-/// Restores, and tells about it.
+/// Restores, and returns a report as text.
 ///
 /// # Errors
-/// What was wrong; of a backup nothing is in place then.
+/// A check or a step failed. A backup is not in place then.
 pub async fn restore(config: &Config, options: &RestoreOptions) -> Result<String, StartError> {
     let list = options.erasures.clone().or_else(|| config.erasure_list.clone());
     let list = list.filter(|_| !options.no_erasures);
@@ -121,7 +121,7 @@ impl Restoring<'_> {
         read.await.map_err(failed)?.map_err(failed)
     }
 
-    /// Puts a backup where the database is configured to be.
+    /// Restores a backup to the path of the configured database.
     async fn put_in_place(&self, file: &Path, replace: bool) -> Result<String, StartError> {
         let Target::Sqlite(path) = &self.config.database else {
             return Err(failed(
@@ -147,7 +147,7 @@ impl Restoring<'_> {
         let told = done.inspect_err(|_| leftovers())?;
         let unwritten =
             |error: io::Error| StartError::new(format!("cannot put {} in place", path.display()), error);
-        // what the former database had not written to its file yet must not be taken for the new one's
+        // the write-ahead log of the former database must not be applied to the new one
         for log in logs_of(path).iter().chain(&logs_of(&partial)) {
             match fs::remove_file(log) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error)),
@@ -158,7 +158,8 @@ impl Restoring<'_> {
         Ok(format!("{} of {} is at {}. {told}", file.display(), manifest.made_on, path.display()))
     }
 
-    /// Copies a backup beside its place, checks the copy, and finishes it there: a restore that breaks off leaves what was.
+    /// Copies a backup to a temporary file, checks the copy, and finishes the restore in it: an interrupted restore leaves the former
+    /// database unchanged.
     async fn prepare(&self, file: &Path, manifest: &Manifest, partial: &Path) -> Result<String, StartError> {
         let unread = |error: io::Error| failed(format_args!("{}: {error}", file.display()));
         let mut from = File::open(file).map_err(unread)?;
@@ -187,7 +188,7 @@ impl Restoring<'_> {
         Ok(told)
     }
 
-    /// Finishes the restore of a database that other tools put in place.
+    /// Finishes the restore of a database whose data other tools restored.
     async fn finish_in_place(&self) -> Result<String, StartError> {
         let (_lock, store) = open_existing(self.config).await?;
         let told = self.finish(&store).await;
@@ -195,8 +196,8 @@ impl Restoring<'_> {
         told
     }
 
-    /// Checks a restored database, ends what was issued before, applies the erasures, and records what it is now. Where it
-    /// breaks off no server starts, and it can be done again.
+    /// Checks a restored database, ends what was issued before, applies the erasures, and records the identity of the installation.
+    /// If it is interrupted, no server starts, and it can be repeated.
     async fn finish(&self, store: &Store) -> Result<String, StartError> {
         let checkpoints = check_trails(store, &self.master).await?.len();
         let era = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());

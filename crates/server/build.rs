@@ -1,7 +1,7 @@
-//! Finds the commit that the program is built from: `chancery --version` and the metric `chancery_build_info` tell it.
+//! Finds the commit that the program is built from, which `chancery --version` and the metric `chancery_build_info` report.
 //!
-//! `CHANCERY_COMMIT` names it, such as where a source archive has no repository. Else a build for release asks git. A build for
-//! development tells none: each commit would compile the server, and all tests, once more.
+//! `CHANCERY_COMMIT` overrides it, such as for a source archive without a repository. Otherwise a release build asks git. A
+//! development build has none, because otherwise each commit would compile the server and all tests again.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-/// What is told where no commit is known.
+/// Reported if the commit is unknown.
 const UNKNOWN: &str = "unknown";
 
 fn main() {
@@ -26,7 +26,7 @@ fn first_word(text: &str) -> Option<String> {
     text.split_whitespace().next().map(str::to_owned)
 }
 
-/// The commit of the repository that this workspace is: `-dirty` where files differ from it.
+/// The commit of the repository whose root is this workspace, followed by `-dirty` if the working tree differs from it.
 fn of_git() -> Option<String> {
     let workspace = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
     let git = |words: &[&str]| {
@@ -40,7 +40,7 @@ fn of_git() -> Option<String> {
     let reference = git(&["symbolic-ref", "-q", "HEAD"]).unwrap_or_default();
     for name in ["HEAD", "logs/HEAD", "packed-refs", reference.trim()] {
         let file = git(&["rev-parse", "--git-path", name]).map(|file| workspace.join(file.trim()));
-        // what is not there would be looked at as changed each time
+        // cargo treats a missing file as changed in each build
         if let Some(file) = file.filter(|file| file.is_file()) {
             println!("cargo::rerun-if-changed={}", file.display());
         }

@@ -1,4 +1,4 @@
-//! Others are told nothing where outbound traffic is off.
+//! Nothing is sent to other systems while outbound traffic is disabled.
 
 use std::{path::Path, process::Command};
 
@@ -40,7 +40,7 @@ fn switched_off(_: &Path) -> Vec<String> {
 on_both_engines! {
     [switched_off]
 
-    /// Every page of the console says that others are told nothing; what waits beyond its time is given up all the same.
+    /// Every page of the console says that outbound traffic is disabled. Queued messages still expire.
     async fn the_console_says_that_it_is_quiet(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;

@@ -163,7 +163,7 @@ fn the_build_sets_no_variable_that_looks_like_a_setting() {
     }
 }
 
-/// Others are told something only by those who take a `Permission`. Who asks others without one is listed here, and only reads.
+/// Only functions that take a `Permission` send something to other systems. Requests without one are listed here, and only read.
 #[test]
 fn nobody_tells_others_something_without_permission() {
     let reading = [

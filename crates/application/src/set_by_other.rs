@@ -1,5 +1,5 @@
-//! What lets somebody in as a person with a role, and was last set by somebody who does not hold that role: a password, an
-//! address, a passkey or a security contact that was set before a promotion.
+//! Credentials of people with a role that were last set by somebody who does not hold that role: passwords, addresses, passkeys
+//! and security contacts that were set before a promotion.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -16,7 +16,7 @@ use crate::{
     makers::makers_of_token,
 };
 
-/// The most people who are looked at.
+/// The most people who are examined.
 const MOST_PEOPLE: usize = 1_000;
 
 choice_types! {
@@ -33,39 +33,40 @@ choice_types! {
     }
 }
 
-/// What somebody else set of a person, who does not hold a role of the person's.
+/// A credential of a person that was last set by somebody who does not hold a role of the person.
 #[derive(Clone, Debug)]
 pub struct SetByOther {
     /// The platform user.
     pub person: Uuid,
-    /// The user store, and the name of it.
+    /// The user store and its name.
     pub store: (Uuid, String),
-    /// Who the person is there.
+    /// The user in that store.
     pub user: Uuid,
     /// What was set.
     pub kind: CredentialKind,
-    /// The passkey or the contact.
+    /// The id of the passkey or of the security contact.
     pub credential: Option<Uuid>,
-    /// Who set it: a platform user, a client app or the token of a directory.
+    /// Who set it: a platform user, a client app or a SCIM token.
     pub set_by: Uuid,
-    /// When, where that is known.
+    /// When it was set, if known.
     pub set_on: Option<Timestamp>,
     /// The highest of the person's roles that the setter does not hold.
     pub role: RoleType,
 }
 
-/// Whom it is asked of.
+/// The people who are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Everybody with a role.
     All,
     /// A platform user.
     Person(Uuid),
-    /// Those in a platform group, at any depth.
+    /// The members of a platform group, at any depth.
     Group(Uuid),
 }
 
-/// Finds what others set of people whom the caller sees, or of those in a group that the caller sees; and whether these were all people, and not the first 1,000.
+/// Finds the credentials that others set, of people whom the caller can read or who are in a group that the caller can read. Also
+/// returns whether all people were examined, and not only the first 1,000.
 ///
 /// # Errors
 /// The store's.
@@ -100,7 +101,7 @@ pub fn set_by_others(
     Ok((found, is_complete))
 }
 
-/// A user of a store, and the person who that is.
+/// A user of a store, and the platform user of the same person.
 #[derive(Clone)]
 struct StoreUser {
     person: Uuid,
@@ -110,7 +111,7 @@ struct StoreUser {
     id: Uuid,
 }
 
-/// Something that somebody else set.
+/// A credential that somebody else set.
 struct Fact {
     user: StoreUser,
     kind: CredentialKind,
@@ -127,7 +128,7 @@ impl Fact {
     }
 }
 
-/// What is known of setters.
+/// The setters that were looked up.
 #[derive(Default)]
 struct Judging {
     held: HashMap<Uuid, Authority>,
@@ -135,8 +136,8 @@ struct Judging {
 }
 
 impl Judging {
-    /// The highest of a person's roles that who set something does not hold. The token of a directory holds what all hold who
-    /// made it.
+    /// The highest role of a person that the setter does not hold. A SCIM token holds the roles that everybody holds who created or
+    /// changed it.
     fn first_above<'a>(
         &mut self,
         tx: &mut Tx<'_>,
@@ -170,7 +171,7 @@ impl Judging {
         Ok(carried.iter().filter(counts).map(|carried| carried.role).min())
     }
 
-    /// Who made the token of a directory; nobody where it is none.
+    /// Who created or changed a SCIM token; empty if the setter is not a SCIM token.
     fn makers(&mut self, tx: &mut Tx<'_>, (store, token): (i64, Uuid)) -> Result<Vec<Uuid>, Problem> {
         if let Some(known) = self.makers.get(&(store, token)) {
             return Ok(known.clone());
@@ -181,8 +182,8 @@ impl Judging {
     }
 }
 
-/// The people who are asked about, at least one more than are looked at where there are so many. Of all, those come last who can
-/// only read platform users: such a role is often everybody's.
+/// The people to examine: one or more above the limit if there are that many. For all people, those with no role but
+/// `ApplicationDataReader` come last, since that role is often assigned to everybody.
 fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
     let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
     let counts = |line: &Role| line.role != RoleType::UserAdmin;
@@ -201,7 +202,7 @@ fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
     Ok(found.order)
 }
 
-/// People, each once, in the order in which they were found.
+/// People without duplicates, in the order in which they were found.
 #[derive(Default)]
 struct Found {
     known: BTreeSet<Uuid>,
@@ -220,11 +221,11 @@ impl Found {
     }
 }
 
-/// The groups of user stores that platform groups are.
+/// The groups of user stores that correspond to platform groups.
 const GROUPS: &str = "SELECT DISTINCT i.idp_instance_id, i.subject FROM application_group g \
     JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE";
 
-/// Adds those who were assigned roles that meet a condition, and then those in groups that were.
+/// Adds the people with a role assignment that meets a condition, and then the members of groups with one.
 fn holders(tx: &mut Tx<'_>, condition: &str, found: &mut Found) -> Result<(), StoreError> {
     let direct = format!(
         "SELECT DISTINCT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformUser' AND {condition} \
@@ -241,7 +242,7 @@ fn holders(tx: &mut Tx<'_>, condition: &str, found: &mut Found) -> Result<(), St
     members(tx, &mut groups, found)
 }
 
-/// Adds those in the groups of user stores that a statement selects, at any depth.
+/// Adds the members of the groups of user stores that a statement selects, at any depth.
 fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), StoreError> {
     let mut by_store: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     tx.query(&groups.text, &groups.parameters, |row| {
@@ -274,7 +275,7 @@ fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), S
     Ok(())
 }
 
-/// The users in groups of a store, at any depth: one more than are looked at where there are too many.
+/// The users in groups of a store, at any depth: one above the limit if there are too many.
 fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
     let mut sql = Sql::new(
         "WITH RECURSIVE below (rid) AS (SELECT g.rid FROM idp_instance o JOIN user_group g ON g.store = o.rid WHERE o.id = ",
@@ -296,7 +297,7 @@ fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<U
     Ok(users)
 }
 
-/// What others set of these people, in whichever user stores they are.
+/// The credentials of these people that others set, in all user stores.
 fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
     let mut by_store: HashMap<i64, HashMap<Uuid, StoreUser>> = HashMap::new();
     let mut sql = Sql::new(
@@ -325,7 +326,7 @@ fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
     Ok(facts)
 }
 
-/// The kinds of facts, and where each is: the id of what it is, who set it, and when.
+/// The kinds of credentials with their queries: the id of the credential, who set it, and when.
 const KINDS: [(CredentialKind, &str); 4] = [
     (
         CredentialKind::Password,
@@ -348,7 +349,7 @@ const KINDS: [(CredentialKind, &str); 4] = [
     ),
 ];
 
-/// What others set of users of a store.
+/// The credentials of users of a store that others set.
 fn of_store(
     tx: &mut Tx<'_>,
     store: i64,

@@ -350,7 +350,7 @@ impl Visit<'_> {
         Ok(response)
     }
 
-    /// Why others are told nothing, if that is so: `copy` or `off`.
+    /// Why outbound traffic is disabled, if it is: `copy` or `off`.
     fn quiet(&self) -> Option<&'static str> {
         let outbound = &self.app.context.outbound;
         outbound.is_off().then_some(if outbound.is_copy() { "copy" } else { "off" })

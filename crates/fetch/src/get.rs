@@ -100,7 +100,7 @@ impl PostBody {
     }
 }
 
-/// Tells a URL something; the status of the answer, whose body is read within the limits and not looked at.
+/// Posts to a URL. Returns the status of the answer; the body is read within the limits and discarded.
 ///
 /// # Errors
 /// [`Failure`]
@@ -145,7 +145,7 @@ pub async fn exchange(
     ask(url, PostBody { reads_refusals: true, ..PostBody::form(form) }, limits, policy).await
 }
 
-/// Asks a URL, which changes nothing there that anybody is told of; the answer's status and body, where that is read.
+/// Posts a request that notifies nobody, such as a token request. Returns the status of the answer, and its body if it is read.
 ///
 /// # Errors
 /// [`Failure`]

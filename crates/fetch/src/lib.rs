@@ -6,7 +6,8 @@
 //! the connection goes to the very address that was checked. One that is kept for the next delivery is used
 //! again only while its address passes the same check. Redirects are not followed; size and time are bounded.
 //!
-//! What tells others something ([`post`], [`deliver`]) takes a [`Permission`], which a copy of an installation does not give.
+//! Functions that send something to other systems ([`post`], [`deliver`]) take a [`Permission`], which cannot be obtained on a copy
+//! of an installation.
 
 mod address;
 mod connection;

@@ -1,29 +1,29 @@
-//! Whether this process tells others anything: the one gate in front of mails, texts, events, hooks and sign-outs.
+//! Whether outbound traffic is enabled: the one check before mails, text messages, events, hooks and back-channel logouts.
 
 use std::{fmt, sync::Arc};
 
-/// Whether this process tells others anything. A copy of an installation must not: whoever gets its mails, events and
-/// sign-outs would get them twice. What only reads, such as the keys of a client app, needs no permission.
+/// Whether outbound traffic is enabled. It is disabled on a copy of an installation, because its mails, events and back-channel
+/// logouts would be sent twice. Requests that only read, such as those for the keys of a client app, need no permission.
 #[derive(Clone, Debug, Default)]
 pub enum Outbound {
-    /// It does.
+    /// Enabled.
     #[default]
     On,
-    /// It does not, since it was configured so.
+    /// Disabled by the configuration.
     Off,
-    /// It does not, since the database is a copy of an installation's.
+    /// Disabled, because the database is a copy of an installation's.
     Copy(
-        /// By what that was noticed, as a sentence.
+        /// How the copy was detected, as a sentence.
         Arc<str>,
     ),
 }
 
-/// The permission to tell others something, which [`Outbound::permission`] alone gives: whoever sends takes one, so that no
-/// sender can forget to ask.
+/// The permission to send something to other systems. Only [`Outbound::permission`] creates one, and every function that sends takes
+/// one, so that no sender can omit the check.
 #[derive(Clone, Copy, Debug)]
 pub struct Permission(());
 
-/// Why others are told nothing, as a sentence.
+/// Why outbound traffic is disabled, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quiet(String);
 
@@ -36,10 +36,10 @@ impl fmt::Display for Quiet {
 impl std::error::Error for Quiet {}
 
 impl Outbound {
-    /// The permission to tell others something.
+    /// The permission to send something to other systems.
     ///
     /// # Errors
-    /// [`Quiet`]: it is off.
+    /// [`Quiet`]: outbound traffic is disabled.
     pub fn permission(&self) -> Result<Permission, Quiet> {
         match self {
             Self::On => Ok(Permission(())),
@@ -56,7 +56,7 @@ impl Outbound {
         matches!(self, Self::Copy(_))
     }
 
-    /// Whether others are told nothing.
+    /// Whether outbound traffic is disabled.
     pub const fn is_off(&self) -> bool {
         !matches!(self, Self::On)
     }

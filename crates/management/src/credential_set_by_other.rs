@@ -1,4 +1,4 @@
-//! What lets somebody in as a person with a role, and was last set by somebody who does not hold that role.
+//! The operation that lists credentials of people with a role that were last set by somebody who does not hold that role.
 
 use chancery_application::{APPLICATION_USER, Asked, SetByOther, set_by_others};
 use chancery_record::{format_timestamp, parse_id};

@@ -1,5 +1,5 @@
-//! Whom directories wanted to deactivate or delete, and were refused because the person has a role: so that leavers are not
-//! forgotten.
+//! People whom a SCIM client was not allowed to deactivate or delete because of a role. Administrators see the list, so that leavers
+//! are not forgotten.
 
 use chancery_record::{KEY, LoginName, Name, SHOWN, Timestamp, id_types, record};
 use chancery_resource::{Action as A, Method as M, Op, Permit::Administrator, Reach, Shape};
@@ -30,7 +30,7 @@ record! {
     }
 }
 
-/// The shape of refused removals, which directories cause. Whoever is deactivated or gone by now is left out.
+/// The shape of refused removals. People who have since been deactivated or deleted are not listed.
 pub static DIRECTORY_REFUSAL: Shape = Shape::of::<DirectoryRefusal>(
     "DirectoryRefusal",
     "(SELECT u.rid, COALESCE(d.id, d.subject_id) AS id, d.idp_instance_id, d.subject_id AS user_id, o.name AS user_store, \

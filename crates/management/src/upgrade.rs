@@ -1,4 +1,4 @@
-//! Stored rows that this release takes no longer, beyond what the rules of their records say.
+//! Stored rows that this release no longer accepts, beyond the rules of their records.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, and views with
-/// more than is allowed.
+/// elements or attributes that are not allowed.
 ///
 /// # Errors
 /// Errors of the store.
@@ -30,11 +30,11 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
     Ok(Vec::new())
 }
 
-/// About how many resources are compared at a time: memory holds their keys.
+/// About how many resources are compared at a time; their keys are held in memory.
 const MOST_COMPARED: i64 = 50_000;
 
-/// Tells of resources of client apps that are the same address in two spellings (RFC 3986, sections 6.2.2 and 6.2.3): each goes on
-/// being found by its own, and no further row may spell it otherwise.
+/// Reports resources of client apps that are the same URI in two spellings (RFC 3986, sections 6.2.2 and 6.2.3). Each is still found
+/// by its own spelling, and no further row may have another one.
 ///
 /// # Errors
 /// Errors of the store.

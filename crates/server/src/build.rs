@@ -1,4 +1,4 @@
-//! What this program is: its version, the commit that it was built from, and the schema that it creates.
+//! The version, the commit that the program was built from, and the version of the schema that it creates.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use chancery_store::schema_version;
 
 /// The release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit, with `-dirty` where files differed from it; `unknown` in builds for development and outside of git.
+/// The commit, followed by `-dirty` if the working tree differed from it; `unknown` in development builds and outside of git.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 
-/// All of it, for people.
+/// All three as text.
 pub fn described() -> &'static str {
     static TEXT: LazyLock<String> =
         LazyLock::new(|| format!("{VERSION} (commit {COMMIT}, schema {})", schema_version()));

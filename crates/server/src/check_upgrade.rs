@@ -59,7 +59,7 @@ fn run(arguments: &Arguments) -> Result<u64, String> {
     Ok(found)
 }
 
-/// Finds and prints what is refused; how many there are.
+/// Finds and prints the refused values. Returns their number.
 async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
     let failed = |problem: Problem| format!("cannot read the database: {}", cause_of(problem));
     let mut found = 0;

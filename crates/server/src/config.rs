@@ -70,7 +70,7 @@ pub struct Config {
     pub private_destinations: Networks,
     /// Networks outside the public internet that events may be sent to.
     pub event_networks: Networks,
-    /// Whether others are told anything; a copy of an installation tells them nothing in any case.
+    /// Whether outbound traffic is enabled; on a copy of an installation it is always disabled.
     pub outbound: Outbound,
     /// The file or folder to which the ids of erased people are written.
     pub erasure_list: Option<PathBuf>,
@@ -135,7 +135,7 @@ fn networks(name: &str, text: Option<&str>) -> Result<Networks, ConfigError> {
     text.unwrap_or_default().parse().map_err(|wrong: String| ConfigError(format!("{name}: {wrong}")))
 }
 
-/// Whether others may be told anything: a copy finds out by itself that it must not.
+/// Whether outbound traffic may be enabled; a copy of an installation is detected at the start.
 fn outbound(given: Option<&str>) -> Result<Outbound, ConfigError> {
     match given {
         None | Some("auto") => Ok(Outbound::On),

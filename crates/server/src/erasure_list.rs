@@ -1,5 +1,5 @@
-//! The list of erased people, which is kept apart from the database: who was erased after a backup is erased again after it was
-//! restored.
+//! The list of erased people, which is stored separately from the database: people who were erased after a backup are erased again
+//! when it is restored.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,22 +17,22 @@ use uuid::Uuid;
 
 use crate::{Config, StartError};
 
-/// What the signature of a line is for.
+/// The purpose from which the HMAC key of lines is derived.
 const PURPOSE: &str = "erasure";
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 1 << 10;
 /// How much of the end of a file a process reads at its start, in bytes.
 const TAIL: u64 = 1 << 20;
-/// Below the highest number that is listed, how far lower ones can still be committed: ten minutes. A number begins with the
+/// How far below the highest listed number an erasure can still be committed: ten minutes. The high bits of a number are the
 /// microseconds since 1970.
 const LATE: i64 = 10 * 60 * 1_000_000;
-/// The ending of files in a folder.
+/// The extension of the files in a folder.
 const ENDING: &str = "jsonl";
 
 /// A person who was erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// The number of the audit entry that says so.
+    /// The number of the audit entry of the erasure.
     pub number: i64,
     /// The number of the user store; 0 is the configuration.
     pub store: i64,
@@ -53,7 +53,7 @@ struct Line {
 }
 
 impl Erasure {
-    /// What is signed.
+    /// The bytes that the HMAC covers.
     fn text(&self) -> String {
         format!("{}/{}/{}/{}", self.number, self.store, self.resource, self.person)
     }
@@ -79,10 +79,10 @@ impl Erasure {
     }
 }
 
-/// What a list's lines come to, file by file.
+/// Reads the lines of a list, file by file.
 ///
 /// # Errors
-/// A file cannot be read; a line is none of this installation's.
+/// A file cannot be read; a line was not written by this installation.
 pub fn read(
     path: &Path,
     master: &MasterKey,
@@ -118,7 +118,7 @@ fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The next whole line without its end. One that is not whole broke off while it was written, and is written again.
+/// The next complete line without its end. An incomplete line was interrupted while it was written, and is written again.
 fn next_line(reader: &mut impl io::BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
@@ -131,21 +131,22 @@ fn next_line(reader: &mut impl io::BufRead) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// A list as a process writes it: it knows what others write there, too.
+/// A list as a process writes it; it also reads what other processes write to it.
 pub struct ErasureList {
     path: PathBuf,
     own: PathBuf,
     master: MasterKey,
     /// How far each file was read.
     read: HashMap<PathBuf, u64>,
-    /// The highest number that is listed.
+    /// The highest listed number.
     last: i64,
-    /// Those listed that are not much lower.
+    /// The listed numbers within the window below the highest one.
     recent: BTreeSet<i64>,
 }
 
 impl ErasureList {
-    /// The list to which this process writes, if one is configured. A copy writes none: its people are not the installation's.
+    /// The list to which this process writes, if one is configured. On a copy it is not written, since erasures there are not those
+    /// of the installation.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -162,7 +163,7 @@ impl ErasureList {
         list.map(Some).map_err(failed)
     }
 
-    /// Opens a list, a file or a folder that is there. A file is made where there is none.
+    /// Opens a list: a file or an existing folder. A missing file is created.
     ///
     /// # Errors
     /// It cannot be written or read, or the end of it was not written by this installation.
@@ -182,7 +183,7 @@ impl ErasureList {
         };
         let made = list.own_file()?;
         if path.is_dir() {
-            // it shows that the folder can be written to; a process that lists nobody leaves nothing
+            // created only to test that the folder is writable; a process that lists nobody leaves no file
             drop(made);
             fs::remove_file(&list.own)?;
         }
@@ -194,7 +195,7 @@ impl ErasureList {
         OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.own)
     }
 
-    /// Behind which number erasures may be missing in the list.
+    /// The number after which erasures may be missing in the list.
     pub const fn position(&self) -> i64 {
         self.last.saturating_sub(LATE)
     }
@@ -217,7 +218,7 @@ impl ErasureList {
             let mut is_first = true;
             while let Some(line) = next_line(&mut reader)? {
                 at += line.len() as u64 + 1;
-                // the first line of a file's end began before it
+                // the first line may be incomplete, because reading starts within the file
                 if !(is_cut && std::mem::take(&mut is_first)) {
                     let wrong = |why| {
                         let why = format!("{}: a line {why}", path.display());
@@ -239,7 +240,7 @@ impl ErasureList {
         }
     }
 
-    /// Adds those that are not listed yet, and syncs them.
+    /// Appends the erasures that are not listed yet, and syncs the file.
     ///
     /// # Errors
     /// The file cannot be written or read.
@@ -261,7 +262,7 @@ impl ErasureList {
     }
 }
 
-/// Cuts off a line that broke off while it was written, so that the next one is whole.
+/// Truncates an incomplete line at the end, so that the next one is complete.
 fn cut_broken_end(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LONGEST);

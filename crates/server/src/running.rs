@@ -1,10 +1,10 @@
-//! Whether servers use a database. An embedded one is locked by the process that has it; on PostgreSQL each process gives signs.
+//! Whether servers use a database. An embedded one is locked by its process; on PostgreSQL each process records a heartbeat.
 
 use chancery_record::Value;
 use chancery_store::{Error, Mode, Store};
 use chancery_web::now;
 
-/// How long ago a process gave a sign that may still run, in milliseconds.
+/// The age of the last heartbeat up to which a process counts as running, in milliseconds.
 const SEEN_LATELY: i64 = 30_000;
 
 /// Refuses a database that a server uses.

@@ -105,7 +105,7 @@ pub struct Server {
     /// The listeners of the metrics and of the console, where they have addresses of their own.
     others: Vec<Listener>,
     mail_settings: MailSettings,
-    /// The list to which this process writes who is erased.
+    /// The list to which this process writes the ids of erased people.
     erasures: Option<ErasureList>,
     /// The lock of an embedded database, held for the server's lifetime.
     _lock: Option<DatabaseLock>,
@@ -242,7 +242,7 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     root_access.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
 
-/// Brings the schema of the database up to date, and nothing else; how many migrations were applied.
+/// Migrates the schema of the database, and does nothing else. Returns the number of applied migrations.
 ///
 /// # Errors
 /// What failed, for people.
@@ -276,7 +276,7 @@ pub async fn open_existing(config: &Config) -> Result<(Option<DatabaseLock>, Sto
     Ok((lock, open(config).await?))
 }
 
-/// Refuses an embedded database that is not there: opening it would make one.
+/// Refuses an embedded database that does not exist, since opening it would create one.
 fn check_there(config: &Config) -> Result<(), StartError> {
     match &config.database {
         Target::Sqlite(path) if !path.exists() => {
@@ -347,11 +347,11 @@ pub struct Assembled<'a> {
     pub master: MasterKey,
     /// The server's public URL.
     pub public_url: &'a str,
-    /// Whether others are told anything.
+    /// Whether outbound traffic is enabled.
     pub outbound: Outbound,
 }
 
-/// Makes the application, and what is missing in the database.
+/// Creates the application, and the rows that are missing in the database.
 ///
 /// # Errors
 /// What failed, for people.

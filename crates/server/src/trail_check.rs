@@ -1,4 +1,4 @@
-//! Checks a whole database against the last checkpoints of its audit trails.
+//! Verifies the audit trails of a database against their last checkpoints.
 
 use chancery_auth::ensure_keys;
 use chancery_ledger::{AuditKeys, Checkpoint, Frontier, TILE};
@@ -9,11 +9,11 @@ use serde_json::json;
 
 use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
 
-/// Checks that each trail has the entries over which its last checkpoint was signed: none is missing, and none is another.
-/// Takes a time that grows with the trails. Returns the checkpoints.
+/// Checks that each trail has exactly the entries that its last checkpoint covers. The time grows with the trails. Returns the
+/// checkpoints.
 ///
 /// # Errors
-/// The trail that is not what its checkpoint says; the master key is another than the database's; the store's.
+/// A trail does not match its checkpoint; the master key is not that of the database; the store's.
 pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<String>, StartError> {
     let master = master.clone();
     let checked = store.run("CheckTrails", Mode::Long, None, move |tx| {
@@ -34,7 +34,7 @@ pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<Strin
     checked.await.map_err(|error| StartError::new("the database is not what its audit trails say", error))
 }
 
-/// The keys that ever signed the trails.
+/// All keys that have signed the trails.
 fn keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<AuditKeys, Error> {
     let (keyring, _) = ensure_keys(tx, master, now())?;
     let mut keys = keyring.audit_jwks;
@@ -73,10 +73,10 @@ fn check_trail(tx: &mut Tx<'_>, tree: i64, size: u64, note: &str, keys: &AuditKe
     }
 }
 
-/// Checks that a database file is whole: a copy in full, which only its first start does, and another by its last entries.
+/// Checks that a database file is undamaged: a copy in full at its first start, and otherwise by the last entries of each trail.
 ///
 /// # Errors
-/// What is missing or another, and the store's.
+/// What is missing or differs, and the store's.
 pub async fn check_whole(store: &Store, master: &MasterKey) -> Result<(), StartError> {
     if store.is_copied() {
         check_trails(store, master).await?;
@@ -86,7 +86,7 @@ pub async fn check_whole(store: &Store, master: &MasterKey) -> Result<(), StartE
     check_ends(store).await
 }
 
-/// Checks of each trail that its last entries are there, at a cost that does not grow with the trails.
+/// Checks that the last entries of each trail exist. The cost does not grow with the trails.
 async fn check_ends(store: &Store) -> Result<(), StartError> {
     let read = store.run("CheckTrailEnds", Mode::Quick, None, |tx| {
         let text = "SELECT t.store FROM audit_tree t WHERE t.size > 0 AND NOT EXISTS \
@@ -104,7 +104,7 @@ async fn check_ends(store: &Store) -> Result<(), StartError> {
         );
         return Err(StartError::new("the database is torn or damaged", why));
     }
-    // a server of databases is not torn by a copy of its files: somebody changed the trail, and the rest can be served
+    // on PostgreSQL a copied file is not the cause: somebody changed the trail, and the rest can be served
     tracing::error!(why, "the database is damaged");
     Ok(())
 }

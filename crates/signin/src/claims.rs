@@ -1,4 +1,4 @@
-//! What a client app is told of a person by the scopes that it was granted (OpenID Connect Core 1.0, section 5.4).
+//! The claims of a person that a client app gets for the granted scopes (OpenID Connect Core 1.0, section 5.4).
 
 use chancery_oauth::OPENID;
 use chancery_resource::{Problem, StoreError, Tx};
@@ -28,10 +28,10 @@ const PROFILE: &[(&str, &str)] = &[
 ];
 const EMAIL: (&str, &str) = ("email", "email_address");
 const PHONE: (&str, &str) = ("phone_number", "phone_number");
-/// The most names of groups in an ID token, and the most bytes of them: it may travel in addresses and cookies.
+/// The most group names in an ID token, and their most bytes: ID tokens are sent in addresses and cookies.
 const MOST_GROUPS: usize = 500;
 const MOST_GROUP_BYTES: usize = 4096;
-/// How many parts of an entry's number are a second.
+/// The units of an entry's number in a second.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
 
 /// The claims that say what a person is, each with its column.
@@ -39,7 +39,7 @@ pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
 }
 
-/// The claims at the UserInfo endpoint; `None` where the user is gone.
+/// The claims at the UserInfo endpoint; `None` if the user does not exist any more.
 ///
 /// # Errors
 /// The store's.
@@ -57,8 +57,8 @@ pub fn at_userinfo(
     Ok(Some(claims))
 }
 
-/// The claims of the person in an ID token: those of the scopes, where the client app's `idTokenClaims` has them there.
-/// Too many groups are left out, which `groups_truncated` tells.
+/// The claims of the person in an ID token: those of the granted scopes if the client app's `idTokenClaims` is `Scopes`. If there are
+/// too many groups, `groups_truncated` replaces them.
 ///
 /// # Errors
 /// The store's.
@@ -116,8 +116,8 @@ fn of_scopes(
     Ok(found)
 }
 
-/// Adds the claims of `profile`. Who has no name is called by the login name; the last change of the user is that of the
-/// entry in the trail, whose number begins with its time.
+/// Adds the claims of `profile`. `name` falls back to the login name. The time of the last change of the user is part of the number of
+/// its audit entry.
 fn add_profile(claims: &mut Map<String, Value>, row: &Row<'_>, last_entry: usize) -> Result<(), StoreError> {
     for (column, (claim, _)) in PROFILE.iter().enumerate() {
         add(claims, claim, row, column)?;
@@ -135,7 +135,7 @@ fn add_profile(claims: &mut Map<String, Value>, row: &Row<'_>, last_entry: usize
     Ok(())
 }
 
-/// Adds a claim whose column is set; whether it is.
+/// Adds a claim if its column is set. Returns whether it is.
 fn add(
     claims: &mut Map<String, Value>,
     claim: &str,

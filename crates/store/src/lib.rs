@@ -76,8 +76,8 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// Checks the files that it names, as they are read for each connection: certificates and keys of TLS to PostgreSQL.
-    /// Returns those of private keys. `insecure`: see [`Settings::insecure`].
+    /// Checks the files that it names, as they are read for each connection: certificates and keys for TLS to PostgreSQL.
+    /// Returns the files of private keys. `insecure`: see [`Settings::insecure`].
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the connection string is wrong, or a file is absent or cannot be used.
@@ -102,7 +102,7 @@ pub struct Settings {
     pub disk_reserve: u64,
     /// Whether PostgreSQL on another machine may be reached without TLS.
     pub insecure: bool,
-    /// Whether a schema that is older than this program is brought up to date when the store is opened; else it is refused.
+    /// Whether an older schema is migrated when the store is opened; otherwise it is refused.
     pub migrate: bool,
 }
 
@@ -192,12 +192,11 @@ impl Store {
         Self { engine, class: Class::Ordinary }
     }
 
-    /// Opens the database and brings its schema up to date, unless the settings say otherwise. Where it is current, nothing is
-    /// written, and the role needs no right to change it.
+    /// Opens the database and migrates its schema, unless the settings say otherwise. If the schema is current, nothing is written, and
+    /// the database role needs no DDL rights.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is older and cannot, or must not, be brought
-    /// up to date.
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is older and cannot, or must not, be migrated.
     pub fn open(target: &Target, settings: Settings) -> Result<Self, Error> {
         Ok(Self::of(match target {
             Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, settings)?),
@@ -205,11 +204,11 @@ impl Store {
         }))
     }
 
-    /// Brings the schema of a database up to date; how many migrations were applied. On PostgreSQL other programs may serve it
-    /// meanwhile. What was done until an error is kept, and the next call goes on there.
+    /// Migrates the schema of a database. Returns the number of applied migrations. On PostgreSQL servers may use the database at the
+    /// same time. After an error the finished steps are kept, and the next call continues after them.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached, or the schema cannot be brought up to date.
+    /// [`Error::Unavailable`] when it cannot be reached, or the schema cannot be migrated.
     pub fn migrate(target: &Target, settings: Settings) -> Result<usize, Error> {
         match target {
             Target::Sqlite(path) => sqlite::Sqlite::migrate(path),
@@ -264,7 +263,7 @@ impl Store {
         }
     }
 
-    /// Where the database is.
+    /// The location of the database.
     ///
     /// # Errors
     /// The database's; [`Error::Unavailable`] where a file cannot be looked at.
@@ -275,14 +274,14 @@ impl Store {
         }
     }
 
-    /// Whether the database is a SQLite file that was copied, and that this process opened first: its pages were checked, and
-    /// what is in it is to be.
+    /// Whether the database is a copied SQLite file that this process is the first to open: its pages were checked, and its contents must
+    /// be checked, too.
     pub fn is_copied(&self) -> bool {
         matches!(&self.engine, Engine::Sqlite(sqlite) if sqlite.is_copied)
     }
 
-    /// Copies a SQLite database, as it is at one moment, to a file that does not exist; a server may be writing to it. The
-    /// copy is readable by its owner alone, and not synced. Blocks.
+    /// Copies a snapshot of a SQLite database to a new file, while a server may write to the database. The copy is readable by its owner
+    /// only, and not synced. Blocks.
     ///
     /// # Errors
     /// [`Error::Unavailable`]: one of the files cannot be opened, or the disk is full.
@@ -290,8 +289,7 @@ impl Store {
         sqlite::back_up(from, to)
     }
 
-    /// Checks every page, index and reference of a SQLite file that nobody writes to. Blocks, for a time that grows with
-    /// the file.
+    /// Checks every page, index and reference of a SQLite file that no process writes to. Blocks; the time grows with the file.
     ///
     /// # Errors
     /// [`Error::Unavailable`]: it is torn or damaged, or cannot be opened.

@@ -14,7 +14,7 @@ use crate::{Error, Row};
 #[derive(Debug)]
 pub struct Migration {
     pub version: i64,
-    /// Where its text is in the sources.
+    /// The path of its text in the sources.
     path: &'static str,
     /// Its text, with placeholders.
     text: &'static str,
@@ -100,7 +100,7 @@ const CHECKSUMS: i64 = 31;
 /// The migration that adds the floor.
 const FLOORS: i64 = 51;
 
-/// The migration that keeps apart what keys are derived from. Once the master key has become another, programs must know it.
+/// The migration that adds the root key, from which other keys are derived. After a rotation of the master key, programs must know it.
 pub const KEY_ROOT: i64 = 61;
 
 /// The floor that this release raises the schema to: what programs must know that run beside it, or after it. It is at

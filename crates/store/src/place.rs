@@ -1,25 +1,25 @@
-//! Where a database is: what a failover, a renamed host and a moved folder leave as it is, and a copy does not.
+//! The location of a database. It stays the same after a failover, a rename of the host or a move of the folder, and differs on a copy.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, time::UNIX_EPOCH};
 
 use crate::{Error, Tx};
 
-/// Where a database is.
+/// The location of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Of PostgreSQL the system identifier and the database's OID, of SQLite the file's inode.
+    /// On PostgreSQL the system identifier and the OID of the database, on SQLite the inode of the file.
     pub place: String,
-    /// When a SQLite file was made, in nanoseconds since 1970, where its file system tells: new file systems number their
-    /// files alike.
+    /// The creation time of a SQLite file, in nanoseconds since 1970, if the file system has it. New file systems often assign the
+    /// same inodes.
     pub born: Option<String>,
 }
 
-/// A standby that is promoted keeps both, and so does a host that is renamed.
+/// A promoted standby keeps both values, and so does a renamed host.
 const ON_POSTGRES: &str = "SELECT 'system ' || system_identifier::text || ', database ' || \
     (SELECT oid::text FROM pg_database WHERE datname = current_database()) FROM pg_control_system()";
 
 impl Place {
-    /// Whether both are the same place. Where one does not know when its file was made, the rest counts.
+    /// Whether both are the same location. Creation times are compared only if both are known.
     pub fn is(&self, other: &Self) -> bool {
         let is_as_old = match (&self.born, &other.born) {
             (Some(one), Some(other)) => one == other,
@@ -33,7 +33,7 @@ impl Place {
         self.born.as_ref().map_or_else(|| self.place.clone(), |born| format!("{}, {born}", self.place))
     }
 
-    /// From such a text.
+    /// Parses such a text.
     pub fn of_text(text: &str) -> Self {
         match text.rsplit_once(", ") {
             Some((place, born)) => Self { place: place.to_owned(), born: Some(born.to_owned()) },

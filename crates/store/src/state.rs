@@ -70,7 +70,7 @@ state_tables! {
     DeviceAuthorization = "device_authorization",
     /// Whom directories wanted to deactivate or delete although the person carries a role.
     DirectoryRefusal = "directory_refusal",
-    /// Who was erased.
+    /// Erased people.
     Erasure = "erasure",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
@@ -80,9 +80,9 @@ state_tables! {
     IdentityReplacementApproval = "identity_replacement_approval",
     /// Pending revocations.
     IdentityRevocation = "identity_revocation",
-    /// What keys of the installation are derived from.
+    /// The root key, from which other keys of the installation are derived.
     KeyRoot = "key_root",
-    /// What the installation knows itself by.
+    /// The recorded identity of the installation.
     Installation = "installation",
     /// Leases of jobs that one process at a time does.
     JobLease = "job_lease",

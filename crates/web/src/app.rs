@@ -319,7 +319,7 @@ impl App {
         self.metrics.figures.note(figure, value);
     }
 
-    /// Adds the metric that tells which program this is.
+    /// Adds the metric with the version, the commit and the schema version.
     pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
         self.metrics.tell_build(version, commit);
     }

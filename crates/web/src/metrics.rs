@@ -296,7 +296,7 @@ impl Metrics {
         self
     }
 
-    /// Adds what the program is, as labels of a metric that is always 1.
+    /// Adds the metric `chancery_build_info`, which is always 1 and has the version, the commit and the schema version as labels.
     pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
         let schema = schema_version().to_string();
         let labels = vec![("version", version.to_owned()), ("commit", commit.to_owned()), ("schema", schema)];

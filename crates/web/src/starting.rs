@@ -1,5 +1,5 @@
-//! While a server starts, it is alive and not ready: who asks is told so, and does not wait for the start. It may take long: the
-//! schema of the database is brought up to date, or the database is not there yet.
+//! Answers health probes while a server starts: it is alive and not ready. A start can take long, because it migrates the schema of
+//! the database or waits for the database.
 
 use std::{
     net::IpAddr,
@@ -20,18 +20,18 @@ use crate::{
     system::SystemRoute,
 };
 
-/// Why nothing else is answered.
+/// The `reason` of all other answers.
 const STARTING: &str =
     "The server starts: it waits for its database, or changes the schema of it. Its log says more.";
 
-/// Waits for a start, and meanwhile answers at its address: that the server is alive, and to all else that it starts.
+/// Waits for a start, and answers requests at its address in the meantime: `/health/live` with 200, and everything else with 503.
 pub async fn while_starting<T>(
     listener: &Listener,
     (public_url, limits): (&str, &Limits),
     start: impl Future<Output = T>,
 ) -> T {
     let connections = Connections::of(limits);
-    // no connection outlives its answer: the next request is for the server that has started
+    // each connection is closed after its answer, so that the next request reaches the started server
     connections.advance_to(Stage::Draining);
     let base = BasePath::of(public_url);
     let answer = move |address: IpAddr, request: Request<Incoming>| {

@@ -97,7 +97,7 @@ async fn a_moved_folder_is_no_copy() {
     assert!(warnings(&server).await.contains("this is a copy"));
 }
 
-/// Another public URL is told with what stops working, and others are told nothing until it is adopted.
+/// A start with another public URL warns of what stops working, and outbound traffic is disabled until `chancery adopt`.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_public_url_is_another_installation() {
     let database = Database::create(Engine::Sqlite);

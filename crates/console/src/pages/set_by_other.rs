@@ -1,4 +1,5 @@
-//! What others set of people with roles, who do not hold these roles: told where a role is given, and counted on the first page.
+//! Credentials of people with roles that were set by somebody without these roles: shown where a role is assigned, and counted on
+//! the overview.
 
 use std::collections::BTreeSet;
 
@@ -19,21 +20,21 @@ use crate::{
     visit::Visit,
 };
 
-/// The page with all of it.
+/// The path of the page that lists all.
 pub const HERE: &str = "/console/set-by-others";
 /// The most lines of a card.
 const MOST_LINES: usize = 12;
-/// The parameters of the operation, which the page takes, too.
+/// The parameters of the operation; the page has the same.
 const PERSON: &str = "platformUserId";
 const GROUP: &str = "platformGroupId";
 
-/// What the operation tells of a person, of a group's people, or of everybody; none where the person may not ask.
+/// The answer of the operation about a person, the members of a group, or everybody; none if the caller has no permission.
 async fn asked(visit: &Visit<'_>, of: Option<(&str, &str)>) -> Result<Option<(Value, String)>, Problem> {
     let Some(op) = visit.may(operation("GetCredentialsSetByOthers")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     input.query.extend(of.map(|(name, id)| (name.to_owned(), id.to_owned())));
     let call = call(visit, &input);
-    // pages that tell of many things poll deep already: what is on the heap takes no room of their stack
+    // boxed, because the futures of pages with many parts need much stack already
     Ok(Some((Box::pin(visit.perform(input)).await?.json(), call)))
 }
 
@@ -41,12 +42,12 @@ fn items(told: &Value) -> &[Value] {
     told["items"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether everybody was looked at.
+/// Whether everybody was examined.
 fn is_complete(told: &Value) -> bool {
     told["isComplete"] == json!(true)
 }
 
-/// Of how many people something is told, and whether everybody was looked at; none where the person may not ask.
+/// The number of people with such credentials, and whether everybody was examined; none if the caller has no permission.
 ///
 /// # Errors
 /// The operation's own.
@@ -56,7 +57,7 @@ pub async fn count(visit: &Visit<'_>) -> Result<Option<(usize, bool)>, Problem> 
     Ok(Some((people.len(), is_complete(&told))))
 }
 
-/// Shows what is told of everybody, or of those whom the address names.
+/// Shows the list for everybody, or for the person or group that the query names.
 ///
 /// # Errors
 /// The operation's own.
@@ -101,7 +102,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     )
 }
 
-/// The card of a platform user, or of a role that was assigned; none where nothing is told.
+/// The card of a platform user or of a role assignment; none if the list is empty.
 ///
 /// # Errors
 /// The operation's own.
@@ -128,7 +129,7 @@ pub async fn card(
     let (words, names) = (visit.words, names(visit, items).await?);
     let lines = items.iter().take(MOST_LINES).map(|item| {
         let by = words.page("set_by").replace("{name}", &name(visit, &item["setBy"], &names));
-        // of a group it is told of whom
+        // for a group, each line names the person
         let whose = name(visit, &item[PERSON], &names);
         let sub = if of.0 == GROUP { format!("{whose} · {by}") } else { by };
         let (text, href) = (kind(visit, item).to_owned(), place(visit, item));
@@ -149,7 +150,7 @@ pub async fn card(
     }))
 }
 
-/// The line of a user's card about applications, where something is told of the platform user that the user is.
+/// The line on a user's card about applications, if the list for the user's platform user is not empty.
 ///
 /// # Errors
 /// The operation's own.
@@ -168,7 +169,7 @@ pub async fn line(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Probl
     }))
 }
 
-/// The names of the people, and of those who set something, as far as the person may list them.
+/// The names of the people and of the setters, as far as the caller may list them.
 async fn names(visit: &Visit<'_>, items: &[Value]) -> Result<Names, Problem> {
     let ids = items.iter().flat_map(|item| [&item[PERSON], &item["setBy"]]);
     let mut unknown: BTreeSet<String> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -196,7 +197,7 @@ fn kind<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
     })
 }
 
-/// Where it is set anew, or ended.
+/// The page on which the credential is replaced or deleted.
 fn place(visit: &Visit<'_>, item: &Value) -> Option<String> {
     let users = find("User", true)?;
     visit.may(users.read)?;

@@ -76,7 +76,7 @@ pub struct AppContext {
     pub snapshot: ItemCache,
     /// Who waits for events.
     pub tails: Tails,
-    /// Whether others are told anything.
+    /// Whether outbound traffic is enabled.
     pub outbound: Outbound,
     /// Sends events to receivers.
     pub send_webhook: SendWebhook,

@@ -49,12 +49,12 @@ impl Open {
     }
 }
 
-/// The field that holds who last set others of a row, if that was not the person whose row it is.
+/// The field that records who last set certain fields of a row, if that was not the person whose row it is.
 #[derive(Clone, Copy)]
 pub struct Setter {
     /// The field with the id of the setter; null: the person, the server itself, or unknown.
     pub field: &'static Field,
-    /// The fields of which it tells.
+    /// The fields whose setter it records.
     pub of: &'static [&'static Field],
 }
 
@@ -79,7 +79,7 @@ pub struct Writes {
     pub postcondition: Option<Postcondition>,
     /// What of a row is protected while it carries roles that the caller does not hold.
     pub protection: Option<&'static Protection>,
-    /// The field that holds who last set certain fields of a row.
+    /// The field that records who last set certain fields of a row.
     pub setter: Option<Setter>,
     /// The protection of the store that rows are of, where they decide who signs in there.
     pub store_protection: Option<&'static Protection>,
@@ -131,7 +131,7 @@ impl Shape {
         self
     }
 
-    /// The same, where a hidden field holds who last set these fields, if that was not the person whose row it is.
+    /// The same; a hidden field records who last set these fields, if that was not the person whose row it is.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn noting_setter<R: Record, T: FieldType>(

@@ -1,5 +1,5 @@
-//! Stored rows, judged as a write would judge them that sent them back: a release can make its rules stricter, and what is there
-//! stays as it is.
+//! Checks stored rows as a write of the same values would be checked: a release can have stricter rules, and stored rows are not
+//! changed.
 
 use chancery_record::{Column, DefaultValue, Draft, Field, Kind, Provided, Sealing, Value, refusal_of};
 use chancery_store::{Error, Row, Tx};
@@ -8,7 +8,7 @@ use crate::{FieldFault, MasterKey, Problem, Shape, open_secret, seal::sealed::is
 
 /// The rows that are read at a time, and those of resources whose items can be large.
 const PIECES: (i64, i64) = (100, 8);
-/// The most characters of a name that are told.
+/// The most characters of a name that are reported.
 const MOST_OF_NAME: usize = 100;
 
 /// What a write would refuse of a stored row.
@@ -18,7 +18,7 @@ pub struct StoredRefusal {
     pub kind: &'static str,
     /// The row's key.
     pub key: String,
-    /// What people call the row; empty where it has no name.
+    /// The display name of the row; empty if it has none.
     pub name: String,
     /// The field, as it is named on the wire.
     pub field: &'static str,
@@ -30,8 +30,8 @@ pub struct StoredRefusal {
 pub type FindRefusals = fn(&mut Tx<'_>, &Shape, &[Value]) -> Result<Vec<FieldFault>, Problem>;
 
 impl Shape {
-    /// Judges the next rows behind a row number, and tells what is wrong with each. The schema may be an older release's: columns
-    /// that are not there yet have their defaults. Returns the number of the last row; `None` when there are no more.
+    /// Checks the next rows after a row number, and reports what is wrong with each. The schema may be that of an older release:
+    /// columns that do not exist yet have their defaults. Returns the number of the last row; `None` if there are no more.
     ///
     /// # Errors
     /// The store's.
@@ -90,7 +90,7 @@ impl Shape {
         Ok(values)
     }
 
-    /// Opens what is sealed; what does not open is told.
+    /// Decrypts sealed values; a value that cannot be decrypted is reported.
     fn unseal(&self, master: &MasterKey, values: &mut [Value]) -> Vec<FieldFault> {
         let key = self.key().map_or(Value::Null, |key| key.value(values).clone());
         let mut faults = Vec::new();
@@ -145,7 +145,7 @@ fn is_written(field: &Field) -> bool {
     access.column == Column::Own && (access.create || access.put || access.patch) && !field.is_token()
 }
 
-/// Whether the text of a field can tell which row it is.
+/// Whether the text of a field can identify the row to people.
 fn is_told(field: &Field) -> bool {
     let is_open = field.access.shown && field.access.sealing == Sealing::Open;
     is_open && matches!(field.kind, Kind::Text(_)) && !field.is_token()
@@ -170,7 +170,7 @@ fn absent(field: &Field) -> Value {
     }
 }
 
-/// Text as it fits a line: escaped, and cut.
+/// Text for one line: escaped and shortened.
 fn shortened(text: &str) -> String {
     text.chars().take(MOST_OF_NAME).flat_map(char::escape_debug).collect()
 }

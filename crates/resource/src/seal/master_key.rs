@@ -1,5 +1,5 @@
 //! The master key: 32 bytes outside the database, under which other keys are encrypted. Its file can hold several: the first
-//! encrypts, all decrypt. What is derived follows from a root of its own, so that it stays when the master key becomes another.
+//! encrypts, all decrypt. Other keys are derived from a separate root key, so that a rotation of the master key does not change them.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -15,12 +15,12 @@ use crate::random;
 /// The master key of an installation.
 #[derive(Clone)]
 pub struct MasterKey {
-    /// All keys, one behind the other, as the file holds them.
+    /// All keys, concatenated as in the file.
     bytes: Secret,
-    /// What keys are derived from.
+    /// The root key, from which other keys are derived.
     root: Secret,
     keys: Arc<[OneKey]>,
-    /// What access tokens and sign-ins under way are bound to.
+    /// The era to which access tokens and sign-ins in progress are bound.
     era: Arc<str>,
 }
 
@@ -77,8 +77,8 @@ impl MasterKey {
         Self::new(&random::<{ Self::LENGTH }>()).expect("32 bytes are a master key")
     }
 
-    /// From the bytes of one key or several, the one that encrypts first; `None` for any other length. Keys are derived from the
-    /// first, unless [`MasterKey::with_root`] says otherwise.
+    /// From the bytes of one or more keys, first the one that encrypts; `None` for any other length. Other keys are derived from the
+    /// first one, unless [`MasterKey::with_root`] sets a root key.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let (keys, rest) = bytes.as_chunks::<{ Self::LENGTH }>();
         if !rest.is_empty() || keys.len() > Self::MOST {
@@ -89,7 +89,7 @@ impl MasterKey {
         Some(Self { bytes: Secret::new(bytes.to_vec()), root, keys, era: "".into() })
     }
 
-    /// The id of the key that encrypts, as hex: it tells which master key opens a backup, and reveals nothing about the key.
+    /// The id of the key that encrypts, as hex. It identifies the master key of a backup, and reveals nothing about the key.
     pub fn id(&self) -> String {
         self.keys.first().map(OneKey::name).unwrap_or_default()
     }
@@ -99,18 +99,18 @@ impl MasterKey {
         self.keys.iter().any(|key| key.name() == id)
     }
 
-    /// A signature (HMAC-SHA256) by the key that encrypts, for what is kept outside of the database.
+    /// An HMAC-SHA256 under the key that encrypts, for data that is stored outside of the database.
     pub fn sign(&self, purpose: &str, bytes: &[u8]) -> Vec<u8> {
         self.keys.first().map(|key| key.sign(purpose, bytes)).unwrap_or_default()
     }
 
-    /// Whether a signature was made by one of the keys.
+    /// Whether an HMAC was made under one of the keys.
     pub fn has_signed(&self, purpose: &str, bytes: &[u8], signature: &[u8]) -> bool {
         self.keys.iter().any(|key| Secret::new(key.sign(purpose, bytes)).matches(signature))
     }
 
-    /// The same key in this era of the installation. Each restore begins another, and what is not kept in rows, such as access
-    /// tokens, is good in its own era alone. Before the first restore it is empty.
+    /// The same key in this era of the installation. Each restore begins another era, and values that are not stored in rows, such as
+    /// access tokens, are valid in their own era only. Before the first restore the era is empty.
     #[must_use]
     pub fn in_era(&self, era: &str) -> Self {
         Self { era: era.into(), ..self.clone() }
@@ -121,18 +121,18 @@ impl MasterKey {
         &self.era
     }
 
-    /// The same, where keys are derived from this root.
+    /// The same, with this root key.
     #[must_use]
     pub fn with_root(self, root: Secret) -> Self {
         Self { root, ..self }
     }
 
-    /// What keys are derived from.
+    /// The root key, from which other keys are derived.
     pub const fn root(&self) -> &Secret {
         &self.root
     }
 
-    /// The same with a new key, which encrypts from now on; `None` where there are too many already.
+    /// The same with a new key, which encrypts from then on; `None` if there are too many keys already.
     pub fn rotated(&self) -> Option<Self> {
         let new = [&random::<{ Self::LENGTH }>(), self.expose()].concat();
         Some(Self::new(&new)?.with_root(self.root.clone()))
@@ -166,7 +166,7 @@ impl MasterKey {
         key.sealing.open(associated_data, rest)
     }
 
-    /// The key that encrypted a value, if it is one of these: what was derived before there was a root followed from it.
+    /// The key that encrypted a value, if it is one of these. Before the root key existed, other keys were derived from it.
     pub fn root_by(&self, sealed: &[u8]) -> Option<Secret> {
         self.key_of(sealed).map(|(key, _)| key.bytes.clone())
     }
@@ -236,7 +236,7 @@ impl SealingKey {
 mod tests {
     use super::MasterKey;
 
-    /// What is outside of the database, such as the manifest of a backup, is good after a rotation.
+    /// HMACs outside of the database, such as that of the manifest of a backup, are valid after a rotation.
     #[test]
     fn what_an_older_key_signed_is_known_after_a_rotation() {
         let old = MasterKey::generate();

@@ -1,4 +1,4 @@
-//! Notes who set what of a person decides who gets in as the person, where that was not the person: see [`Setter`].
+//! Records who set a credential of a person, if that was not the person: see [`Setter`].
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use chancery_record::{Field, Value};
 
 use crate::{Context, OwnerRow, Shape, declare::writes::Setter, read::emit::StoredRow};
 
-/// The values as they are written: with who sets them, if this write sets what the shape notes the setter of.
+/// The values to write. They include the setter if the write sets a field whose setter the shape records.
 pub fn with_setter<'a>(
     context: &Context,
     shape: &Shape,

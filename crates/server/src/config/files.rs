@@ -1,4 +1,4 @@
-//! The files that a configuration names: what is absent, what cannot be used, and what others can read.
+//! Checks the files that a configuration names: absent files, unusable files, and secrets that others can read.
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -53,7 +53,7 @@ impl Config {
 
     fn check_reset_program(&self) -> Result<(), String> {
         let Some(path) = &self.reset_program else { return Ok(()) };
-        // without a slash it is looked for in the folders of $PATH
+        // a name without a slash is searched in $PATH
         if path.components().count() == 1 && !path.is_absolute() {
             return Ok(());
         }
@@ -69,13 +69,13 @@ impl Config {
         checked.map_err(|error: io::Error| format!("database: sslkey: {error}"))
     }
 
-    /// The first start makes the master key; one that is there must be good.
+    /// The first start creates the master key; an existing one must be valid.
     fn check_master_key(&self) -> Result<(), String> {
         let path = &self.master_key_file;
         if path.exists() {
             return read_master_key(path).map(drop).map_err(|error| error.to_string());
         }
-        // the data folder is made by the start, others are not
+        // the start creates the data folder, and no other folder
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         match folder {
             Some(folder) if *folder != self.data_dir && !folder.is_dir() => {

@@ -1,4 +1,4 @@
-//! The addresses to listen on: of two that are one, the second would fail with an error that does not name the setting.
+//! Refuses two listeners on one address: the error of the second bind would not name the setting.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -31,7 +31,7 @@ fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
         && (includes(one.ip(), other.ip()) || includes(other.ip(), one.ip()))
 }
 
-/// Whether who listens on `all` has what arrives at `one`. `[::]` listens on the addresses of version 4, too.
+/// Whether a listener on `all` also accepts connections to `one`. `[::]` accepts IPv4 connections, too.
 fn includes(all: IpAddr, one: IpAddr) -> bool {
     let (all, one) = (all.to_canonical(), one.to_canonical());
     all == one || (all.is_unspecified() && (all.is_ipv6() || one.is_ipv4()))

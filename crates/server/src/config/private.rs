@@ -12,19 +12,19 @@ use zeroize::Zeroizing;
 
 /// The largest file that is read as a secret: a line of text, not a database whose name was given instead.
 const MOST_BYTES: u64 = 64 << 10;
-/// The rights of everybody, and those of the group to write and to execute.
+/// The mode bits of others, and the group's bits for write and execute.
 const NEVER: u32 = 0o037;
-/// The right of the group to read.
+/// The group's bit for read.
 const GROUP_READS: u32 = 0o040;
 /// The user id of root.
 const ROOT: u32 = 0;
 
-/// Refuses a file with a secret that others can read or change. Everybody else has no rights to it. The group may read it only
-/// if it belongs to root or to another user than this process's: whoever hands out secrets, as root does, lets the server's
-/// group read them; a file of the server's own has no need of a group.
+/// Refuses a file with a secret that others can read or change: its mode must grant nothing to others. The group may read it only if
+/// the file belongs to root or to a user other than this process's, which is how secrets are provided to the server's group. A file
+/// of the server's own user does not need a group.
 ///
 /// # Errors
-/// Who has a right that they must not have, and how to take it away.
+/// The mode grants too much; the error says how to change it.
 pub fn check_private(path: &Path) -> io::Result<()> {
     judge(path, &path.metadata().map_err(|error| named(path, error.kind(), &error))?)
 }

@@ -1,4 +1,4 @@
-//! Secrets that files hold: those that an option names, and those in the folder of credentials that a service manager hands out.
+//! Secrets in files: files that an option names, and credentials of a service manager such as systemd.
 
 use std::{
     env,
@@ -24,7 +24,7 @@ pub fn credential(folder: Option<&Path>, name: &str) -> Option<PathBuf> {
     folder.map(|folder| folder.join(name)).filter(|file| file.exists())
 }
 
-/// Replaces the options that name files with secrets by what the files hold, and finds the credentials. A secret has one source.
+/// Replaces options that name files with secrets by the contents of the files, and reads the credentials. A secret has one source.
 pub fn find(mut options: Options, credentials: Option<&Path>) -> Result<Options, ConfigError> {
     let file = options.root_client_secret_file.take();
     options.root_client_secret = text("root_client_secret", options.root_client_secret, file, credentials)?;
@@ -36,11 +36,11 @@ pub fn find(mut options: Options, credentials: Option<&Path>) -> Result<Options,
     Ok(options)
 }
 
-/// A secret that is a text: given itself, by a file, or by the credential of its name. Line ends and blanks behind it are no
-/// part of it, as those of variables are not.
+/// A text secret: its value, a file, or the credential of its name. Line ends and spaces at its end are removed, as those of
+/// variables are.
 ///
 /// # Errors
-/// It is given twice, or its file is not private, blank or no text.
+/// It is given twice, or its file is not private, is blank, or is not text.
 pub fn text(
     name: &str,
     given: Option<String>,

@@ -1,4 +1,4 @@
-//! Writes who was erased to the list outside the database, which a restore applies again.
+//! Writes the ids of erased people to the list outside the database, which a restore applies.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,14 +12,14 @@ use chancery_web::App;
 use super::Job;
 use crate::erasure_list::{Erasure, ErasureList};
 
-/// The rest between runs: who was erased is listed within ten seconds.
+/// The pause between runs: an erasure is listed within ten seconds.
 const REST: Duration = Duration::from_secs(3);
 /// Erasures read at once.
 const PIECE: usize = 1000;
-/// What readiness says while the list cannot be written.
+/// The warning of `/health/ready` while the list cannot be written.
 const UNWRITTEN: &str = "The list of erased people cannot be written: who is erased now would live again after a restore. The log says why.";
 
-/// Writes the erasures that are not listed: each process does, to its own list.
+/// The job that writes erasures to the list. Each process runs it, for its own list.
 pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
     let (app, list) = (Arc::clone(app), Arc::new(Mutex::new(list)));
     Job::new("erasures", REST, move || {
@@ -32,8 +32,8 @@ pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
     })
 }
 
-/// Writes the erasures that are not listed yet. What is listed is known from the list itself, so that nothing is lost
-/// where a process is killed.
+/// Writes the erasures that are not listed yet. The position is read from the list itself, so that nothing is lost if a process is
+/// killed.
 async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result<(), String> {
     let mut after = list.lock().unwrap_or_else(PoisonError::into_inner).position();
     loop {

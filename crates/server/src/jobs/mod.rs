@@ -46,7 +46,7 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         count::job(app),
         uses::job(app),
     ];
-    // those that tell others something are not there where others are told nothing
+    // jobs that send something to other systems run only if outbound traffic is enabled
     if let Ok(permission) = context.outbound.permission() {
         jobs.extend([
             deliver::job(app, permission, now),

@@ -1,4 +1,4 @@
-//! What a restore ends: whatever was revoked after the backup would be good again.
+//! Ends tokens, sessions and codes at a restore, because those that were revoked after the backup would be valid again.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const PIECE: u64 = 1000;
 /// Passes of a store that are revoked in one transaction.
 const PASSES: usize = 512;
 
-/// What is deleted, each table with its key: tokens, codes and sessions that hold as long as their row is there.
+/// The tables whose rows are deleted, with their keys: tokens, codes and sessions that are valid as long as their row exists.
 const DELETED: [(StateTable, &str); 12] = [
     (StateTable::AuthorizationCode, "digest"),
     (StateTable::ConsoleSession, "digest"),
@@ -35,11 +35,11 @@ const DELETED: [(StateTable, &str); 12] = [
     (StateTable::SecurityContactCode, "contact_rid"),
     (StateTable::SignInFlow, "id"),
 ];
-/// What is ended, and stays to be seen for as long as it would have.
+/// The tables whose rows are marked as ended; they stay visible until they are deleted as usual.
 const ENDED: [StateTable; 2] = [StateTable::SignInSession, StateTable::SignInGrant];
 
-/// Ends sessions, grants with their refresh tokens, reference tokens, codes and links, and gives up mails with such. What is done
-/// again does nothing.
+/// Ends sessions, grants with their refresh tokens, reference tokens, codes and links, and cancels queued mails that contain codes or
+/// links. Idempotent.
 ///
 /// # Errors
 /// The store's.
@@ -59,7 +59,7 @@ pub async fn end_rows(store: &Store, now: Timestamp) -> Result<(), Error> {
     repeat(store, move |tx| chancery_mail::take_back(tx, now)).await
 }
 
-/// Does something piece by piece, until one is not full.
+/// Repeats a statement until it changes less than a full piece of rows.
 async fn repeat(
     store: &Store,
     piece: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Clone + Send + 'static,
@@ -73,8 +73,7 @@ async fn repeat(
     }
 }
 
-/// Switches SCIM tokens of user stores off, and revokes access passes: an entry of the audit trail tells each. Returns how many
-/// there were, in words.
+/// Disables SCIM tokens of user stores and revokes access passes, each with an audit entry. Returns their number as text.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,4 @@
-//! Erases again who was erased after a backup, by the list that was kept apart.
+//! Repeats the erasures since a backup, from the list outside the database.
 
 use std::{path::Path, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
 /// People who are erased in one transaction.
 const PIECE: usize = 100;
 
-/// Erases whom the list names and the database still has. Returns what came of it, in words.
+/// Erases the people of the list who exist in the database. Returns a report as text.
 ///
 /// # Errors
 /// The list cannot be read, and the store's.
@@ -63,7 +63,7 @@ pub async fn apply(
     Ok(format!("{listed} erasures are listed{dated}; {erased} people were there again and are erased."))
 }
 
-/// Erases a person who is there; whether that was so.
+/// Erases a person. Returns false if the person does not exist.
 fn erase_again(context: &Arc<AppContext>, tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool, Problem> {
     let Some(shape) = shape_of(&erasure.resource) else { return Ok(false) };
     let acting = if erasure.store == 0 {
@@ -100,7 +100,7 @@ fn find(
     }
 }
 
-/// The shape of people that has this name.
+/// The shape with this name, if its rows are people.
 fn shape_of(name: &str) -> Option<&'static Shape> {
     let mut shapes = services().iter().flat_map(|service| service.all()).map(|op| op.shape);
     shapes.find(|shape| shape.name == name)

@@ -1,4 +1,4 @@
-//! What tables a database has: their columns, keys and references, from the catalogue of either engine.
+//! The tables of a database with their columns, keys and references, from the catalogue of either engine.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ pub struct Table {
     pub name: String,
     /// Its columns.
     pub columns: Vec<String>,
-    /// The places of its primary key among the columns; none where it has no key.
+    /// The positions of its primary key among the columns; empty if it has no key.
     pub(super) key: Vec<usize>,
-    /// The last number that was given to a row, where numbers are given by the database and none is given twice.
+    /// The last generated row number, if the database generates row numbers and never reuses them.
     pub last_number: Option<i64>,
-    /// The tables that its rows refer to.
+    /// The tables that its foreign keys reference.
     parents: Vec<String>,
 }
 
 impl Table {
-    /// The key of a row; `None` where the table has none.
+    /// The key of a row; `None` if the table has none.
     pub(super) fn key_of(&self, row: &[Value]) -> Option<Vec<Value>> {
         let key: Vec<Value> = self.key.iter().filter_map(|at| row.get(*at).cloned()).collect();
         (!key.is_empty()).then_some(key)
@@ -41,14 +41,14 @@ const POSTGRES_KEY: &str = "SELECT a.attname::TEXT FROM pg_index i \
 const SQLITE_PARENTS: &str = "SELECT \"table\" FROM pragma_foreign_key_list(?1)";
 const POSTGRES_PARENTS: &str = "SELECT c.relname::TEXT FROM pg_constraint f JOIN pg_class c ON c.oid = f.confrelid \
     WHERE f.conrelid = to_regclass(?1) AND f.contype = 'f'";
-/// The sequence that numbers the rows of a table.
+/// The sequence that generates the row numbers of a table.
 const POSTGRES_SEQUENCE: &str = "SELECT pg_get_serial_sequence(?1, attname::TEXT) FROM pg_attribute \
     WHERE attrelid = to_regclass(?1) AND attidentity <> ''";
 
-/// All tables of the schema, each behind those that its rows refer to.
+/// All tables of the schema, each after the tables that it references.
 ///
 /// # Errors
-/// The database's; tables that refer to each other in a circle.
+/// The database's; tables that reference each other in a circle.
 pub fn tables(tx: &mut Tx<'_>) -> Result<Vec<Table>, Error> {
     let is_sqlite = tx.answers_at_once();
     let names = texts(tx, if is_sqlite { SQLITE_TABLES } else { POSTGRES_TABLES }, &[])?;
@@ -83,7 +83,7 @@ fn in_order(mut waiting: BTreeMap<String, Table>) -> Result<Vec<Table>, Error> {
 fn last_number(tx: &mut Tx<'_>, table: &str) -> Result<Option<i64>, Error> {
     let about = [Value::from(table)];
     if tx.answers_at_once() {
-        // there is no such table until a row was numbered
+        // this table does not exist before the first row number was generated
         if tx.columns("sqlite_sequence")?.is_empty() {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ fn last_number(tx: &mut Tx<'_>, table: &str) -> Result<Option<i64>, Error> {
     }
 }
 
-/// Makes the next row of a copied table have a number above all that were given before the copy.
+/// Sets the generator of a copied table, so that the next row number is above all that were generated before the copy.
 ///
 /// # Errors
 /// The database's.

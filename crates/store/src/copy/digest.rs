@@ -27,7 +27,7 @@ impl TableDigest {
         }
     }
 
-    /// One engine has types for truth values and identifiers, the other stores them as numbers and bytes.
+    /// PostgreSQL has types for Booleans and UUIDs; SQLite stores them as numbers and bytes.
     fn add_value(&mut self, value: Cell<'_>) {
         match value {
             Cell::Null => self.context.update(&[0]),

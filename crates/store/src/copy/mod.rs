@@ -18,7 +18,7 @@ const BYTES: usize = 4 << 20;
 /// Rows of a table, each with the values of its columns in order.
 pub type Rows = Vec<Vec<Value>>;
 
-/// Reads a table in the order of its key, whole, in pieces of bounded size.
+/// Reads a whole table in the order of its key, in pieces of bounded size.
 ///
 /// # Errors
 /// The database's, and those of `take`.
@@ -46,14 +46,14 @@ pub fn read(
         if !piece.is_empty() {
             take(piece)?;
         }
-        // a table without a key is read at once: it has one row
+        // a table without a key has one row, and is read at once
         if count < ROWS || last.is_none() {
             return Ok(());
         }
     }
 }
 
-/// The statement that reads the rows behind a key.
+/// The statement that reads the rows after a key.
 fn select(table: &Table, after: Option<Vec<Value>>) -> (String, Vec<Value>) {
     let mut text = format!("SELECT {} FROM {}", table.columns.join(", "), table.name);
     let key: Vec<&str> =
@@ -72,7 +72,7 @@ fn values_of(row: &Row<'_>, columns: usize) -> Result<Vec<Value>, Error> {
     (0..columns).map(|column| Ok(row.cell(column)?.to_value())).collect()
 }
 
-/// Writes rows as they are.
+/// Inserts rows unchanged.
 ///
 /// # Errors
 /// The database's.
@@ -93,7 +93,7 @@ pub fn is_empty(tx: &mut Tx<'_>, table: &Table) -> Result<bool, Error> {
     Ok(found.is_none())
 }
 
-/// Removes all rows of a table: those that migrations made.
+/// Deletes all rows of a table, which migrations created.
 ///
 /// # Errors
 /// The database's.

@@ -1,39 +1,39 @@
-//! A migration as PostgreSQL runs it while other programs serve: in steps, each of which locks few tables, for a moment.
+//! The steps of a migration on PostgreSQL while servers run: each step locks few tables for a short time.
 
 use std::collections::BTreeSet;
 
 use super::{Migration, text_for};
 
-/// The migrations that were published before there were steps. Some lock dozens of tables, so each statement has its own
+/// The migrations that were published before migrations ran in steps. Some lock dozens of tables, so each statement has its own
 /// transaction.
 const ONE_BY_ONE: std::ops::RangeInclusive<i64> = 19..=50;
 
-/// A part of a migration that is done or not, whatever happens meanwhile.
+/// A part of a migration whose completion is recorded, so that an interrupted migration continues after it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Statements that run in one transaction.
     Transaction(String),
-    /// An index on a table that others write. It is built beside them, which no transaction can hold.
+    /// An index on a table that is in use. It is built with `CREATE INDEX CONCURRENTLY`, which cannot run in a transaction.
     Index { name: String, statement: String },
-    /// A statement over many rows, which runs piece by piece.
+    /// A statement over many rows, which runs in pieces.
     Fill(String, &'static Fill),
 }
 
-/// A statement of a migration over so many rows that it runs in pieces, in the order of a key of theirs. It ends with a
-/// condition, to which that of a piece is added.
+/// A statement of a migration that changes many rows and so runs in pieces, in the order of a key. It ends with a condition, to which
+/// the range of a piece is appended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fill {
     version: i64,
     /// How the statement begins.
     begins: &'static str,
-    /// The table whose rows it goes over, and its key: a whole number that is not negative.
+    /// The table whose rows it reads, and its key: an integer that is not negative.
     pub table: &'static str,
     pub key: &'static str,
-    /// What the statement calls the table.
+    /// The alias of the table in the statement.
     alias: &'static str,
 }
 
-/// The statements over many rows. Add those of new migrations.
+/// The statements that change many rows. Add those of new migrations.
 const FILLS: &[Fill] = &[
     Fill {
         version: 43,
@@ -46,14 +46,14 @@ const FILLS: &[Fill] = &[
 ];
 
 impl Fill {
-    /// The statement for the rows whose key is above one and at most another.
+    /// The statement for the rows whose key is above the first number and at most the second.
     pub fn piece(&self, statement: &str, above: i64, up_to: i64) -> String {
         let Self { alias, key, .. } = self;
         format!("{statement} AND {alias}.{key} > {above} AND {alias}.{key} <= {up_to}")
     }
 }
 
-/// The steps of a migration that are left once this many of its statements are done, each with how many are done after it.
+/// The remaining steps of a migration after this many of its statements, each with the number of statements that are done after it.
 pub fn steps(migration: &Migration, done: usize) -> Vec<(usize, Step)> {
     let statements = statements(&text_for(migration, true));
     let made: BTreeSet<&str> = statements
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The migrations that write rows of which there are few: of settings, of apps, of processes.
+    /// The migrations that write few rows, such as those of settings, client apps and processes.
     const FEW: [(i64, &str); 7] = [
         (21, "INSERT INTO resource_owner"),
         (30, "INSERT INTO kept_controller"),
@@ -198,7 +198,7 @@ mod tests {
         (64, "UPDATE option_value"),
     ];
 
-    /// Whoever adds a migration that writes rows says whether there can be many.
+    /// A new migration that writes rows must be listed, either in `FILLS` or as one with few rows.
     #[test]
     fn a_migration_writes_many_rows_in_pieces() {
         for migration in MIGRATIONS.iter().filter(|migration| migration.version >= 19) {
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// These hold a table for as long as it takes to read or rewrite it.
+    /// These statements lock a table for as long as it takes to read or rewrite it.
     #[test]
     fn no_migration_rewrites_or_reads_a_table_that_it_locks() {
         let slow =

@@ -1,4 +1,4 @@
-//! Migrations on PostgreSQL: run by one process, while others wait for it and programs of the release before go on serving.
+//! Migrations on PostgreSQL: one process runs them, others wait for it, and servers of the previous release continue to serve.
 
 use std::time::{Duration, Instant};
 
@@ -10,31 +10,31 @@ use crate::{
 
 /// How long a statement of a migration may take, and how long a process waits for one that migrates.
 const MIGRATING: Duration = Duration::from_hours(6);
-/// How long one step may wait for others in all.
+/// How long one step may wait for locks in all.
 const LOCKED: Duration = Duration::from_mins(10);
-/// The pauses between two tries: the first, which doubles, and the longest. Whoever queued behind a try goes on in them.
+/// The pauses between two tries: the first, which doubles, and the longest. Requests that queued behind a try run in a pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How often a process looks whether another one has finished.
 const POLL: Duration = Duration::from_millis(200);
-/// How often a step over many rows reports how far it has come.
+/// How often a step over many rows logs its progress.
 const REPORT: Duration = Duration::from_secs(10);
 /// Rows in a piece of a step over many rows: some tens of milliseconds.
 const PIECE: i64 = 5_000;
 
-/// The settings of a session that migrates. Who waits for a lock in a transaction holds others up, so there it is for a
-/// moment only: [`TRANSACTION`]. An index that is built beside others waits for their transactions, and nobody for it.
+/// The settings of a session that migrates. A transaction that waits for a lock blocks others, so the wait is short there:
+/// [`TRANSACTION`]. The concurrent build of an index waits for other transactions, and blocks none.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '10min'";
 const TRANSACTION: &str = "BEGIN; SET LOCAL lock_timeout = 500";
 
-/// One process migrates. The lock is the session's, and is tried without waiting: a transaction that waits would be waited for
-/// by indexes that are built.
+/// Only one process migrates. The lock is a session lock and is tried without waiting, because the concurrent build of an index would
+/// wait for a transaction that waits for the lock.
 const TURN: &str = "SELECT pg_try_advisory_lock(4848110241)";
 
 /// Whether the role may change the schema.
 const MAY_CHANGE: &str = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND \
     coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migration')), true)";
 
-/// How far unfinished migrations have come: the statements that are done, and in one over many rows the key up to which it is.
+/// The progress of unfinished migrations: the number of finished statements, and the last finished key of a statement over many rows.
 const PROGRESS: &str = "CREATE TABLE IF NOT EXISTS schema_progress \
     (version BIGINT NOT NULL PRIMARY KEY, done BIGINT NOT NULL, filled BIGINT)";
 const NO_PROGRESS: &str = "DROP TABLE IF EXISTS schema_progress";
@@ -45,7 +45,7 @@ const OTHERS: &str = "SELECT pid::text || coalesce(' (' || nullif(application_na
     ORDER BY xact_start LIMIT 5";
 
 impl Session {
-    /// Brings the schema up to date; how many migrations it applied. A current schema is only read.
+    /// Migrates the schema. Returns the number of applied migrations. A current schema is only read.
     pub fn migrate(&mut self) -> Result<usize, Error> {
         if migrate::is_current(&self.applied()?)? {
             return Ok(0);
@@ -109,7 +109,7 @@ impl Session {
         if is_new { Ok(()) } else { self.transact("the table of progress", NO_PROGRESS) }
     }
 
-    /// Applies a migration, or what is left of it. What is done is recorded with each step.
+    /// Applies a migration, or its remaining steps. The progress is recorded with each step.
     fn apply_in_steps(&mut self, migration: &Migration) -> Result<(), Error> {
         let version = migration.version;
         let (done, mut filled) = self.progress(version)?.unwrap_or((0, None));
@@ -168,7 +168,7 @@ impl Session {
         }
     }
 
-    /// Builds an index beside others who write. One that was left unfinished is made again.
+    /// Builds an index with `CREATE INDEX CONCURRENTLY`. An unfinished one is built again.
     fn build_index(&mut self, name: &str, statement: &str) -> Result<(), Error> {
         let drop = format!("{TRANSACTION}; DROP INDEX IF EXISTS {name}; COMMIT");
         let state = format!("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{name}')");
@@ -182,7 +182,7 @@ impl Session {
         }
         let built = self.batch(statement);
         if built.is_err() {
-            // an unfinished index costs writes; whether it goes now or with the next try makes no difference
+            // an unfinished index slows writes down; if this fails, the next try drops it
             let _ = self.batch(&drop);
         }
         built
@@ -196,7 +196,7 @@ impl Session {
         self.patiently(what, |session| session.batch(&format!("{TRANSACTION}; {text}; COMMIT")))
     }
 
-    /// Tries something until it was not in the way of others, nor they in its way.
+    /// Repeats something while it fails because of locks of other sessions.
     fn patiently(
         &mut self,
         what: &str,
@@ -274,7 +274,7 @@ impl Session {
     }
 }
 
-/// The text that records how far a migration has come.
+/// The statement that records the progress of a migration.
 fn note(version: i64, done: usize, filled: Option<i64>) -> String {
     let filled = filled.map_or_else(|| "NULL".to_owned(), |filled| filled.to_string());
     format!(

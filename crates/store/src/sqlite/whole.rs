@@ -1,4 +1,4 @@
-//! Copies of a SQLite file: making one beside a running server, and finding out one that is torn.
+//! Copies of a SQLite file: makes one while a server runs, and detects a damaged one.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,9 +12,8 @@ use rusqlite::OpenFlags;
 use super::Connection;
 use crate::{Error, error::torn, place::Place};
 
-/// Checks that a file which is not where the installation's was is whole; whether there was such a check. It takes a time that
-/// grows with the file, and is done once for each copy; in its own place a file is only written through SQLite, which does not
-/// tear it.
+/// Checks a file that is not at the recorded place of the installation's. Returns whether it was checked. The time grows with the
+/// file, so each copy is checked once. A file at its recorded place was written by SQLite only, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = Place::of_file(path)?;
     let Some((known, checked)) = known_places(connection)? else { return Ok(false) };
@@ -26,7 +25,7 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
     Ok(true)
 }
 
-/// Where the installation's file is, and where it was last checked whole, if it is known.
+/// The recorded place of the installation's file, and the place of the last full check, if known.
 fn known_places(connection: &Connection) -> Result<Option<(Place, Option<Place>)>, Error> {
     let mut is_there = false;
     connection.query("SELECT 1 FROM sqlite_master WHERE name = 'installation'", &[], &mut |_| {
@@ -55,16 +54,16 @@ fn check(raw: &rusqlite::Connection) -> Result<(), Error> {
     }
 }
 
-/// Checks a file that nobody writes to.
+/// Checks a file that no process writes to.
 pub fn check_file(path: &Path) -> Result<(), Error> {
     check(&rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?)
 }
 
-/// Copies a database, as it is at one moment, to a file that does not exist, readable by its owner alone. Writers go on
-/// meanwhile: it reads one snapshot, and ends however much they write. The copy is not synced.
+/// Copies a snapshot of a database to a new file, which is readable by its owner only. Concurrent writes do not prolong it. The copy is
+/// not synced.
 pub fn back_up(from: &Path, to: &Path) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("{}: {error}", to.display()));
-    // SQLite writes into an empty file, and would make it readable to others
+    // created here, because SQLite would create a file that others can read
     OpenOptions::new().create_new(true).write(true).mode(0o600).open(to).map_err(failed)?;
     let copy = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! The language of a page: which the browser prefers, which was chosen, and the same page in another.
+//! The language of a page: the browser's preference, the choice of the person, and links to the same page in other languages.
 
 use chancery_presentation::language::Language;
 use http::{header, request::Parts};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Browser, lead::written};
 use crate::request::{text, weight};
 
-/// The most language tags of a browser that are looked at.
+/// The most language tags of a browser that are considered.
 const MOST_LANGUAGES: usize = 20;
 
 /// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
@@ -19,7 +19,7 @@ pub fn languages(parts: &Parts) -> Vec<String> {
         Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)
     });
     let mut weighed: Vec<(String, u32)> = weighed.collect();
-    // tags of one weight stay in their order
+    // tags of equal weight keep their order
     weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     weighed.into_iter().map(|(tag, _)| tag).collect()
 }

@@ -1,4 +1,4 @@
-//! Where answers lead: redirects, and pages in their place where an address is too long for a header.
+//! Redirects, and pages that redirect where an address is too long for a header.
 
 use chancery_auth::Issuer;
 use chancery_record::Timestamp;
@@ -22,10 +22,10 @@ pub fn see_other(address: &str) -> Response<AnswerBody> {
     response
 }
 
-/// The longest address that a header leads to: with it the head of an answer stays under 3.5 KB, which proxies take.
+/// The longest address in a `Location` header: with it the head of an answer stays below 3.5 KB, which proxies accept.
 pub const LONGEST_LOCATION: usize = 2_700;
 
-/// A redirect to an address of a client app. One that is too long for a header is led to by a page.
+/// A redirect to an address of a client app. If it is too long for a header, a page redirects to it.
 pub fn leave(address: &str) -> Response<AnswerBody> {
     if address.len() <= LONGEST_LOCATION {
         return see_other(address);
@@ -55,8 +55,8 @@ pub fn leave(address: &str) -> Response<AnswerBody> {
     response
 }
 
-/// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
-/// none. Nothing where its address would be too long.
+/// The redirect that answers a POST of a client app with the same request as GET, so that the browser sends its cookies, which it does
+/// not for a form of another site. `None` if the address would be too long.
 pub async fn as_get(
     app: &App,
     (route, issuer): (SystemRoute, &Issuer),

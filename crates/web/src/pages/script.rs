@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use crate::compress::CompressedText;
 
-/// The script that hands what is asked to the browser's passkeys.
+/// The script that calls the browser's Web Authentication API.
 pub const PASSKEY_SCRIPT: &str = "passkey.js";
-/// The script that sends the form by which a client app is answered.
+/// The script that submits the form of `response_mode=form_post`.
 pub const POST_SCRIPT: &str = "post.js";
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";

@@ -1,4 +1,4 @@
-//! The end of a session: what is asked, the form that says so, and the page of who is signed out.
+//! The end session endpoint: the request, the confirmation form, and the page after the sign-out.
 
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
@@ -74,11 +74,11 @@ impl Browser<'_> {
         done: SignedOut,
         is_post: bool,
     ) -> Result<Response<AnswerBody>, Problem> {
-        // a request of another site's brings no cookies: it must not end a session either
+        // a cross-site request has no cookies, and must not end a session either
         if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
         }
-        // what was proven in a sign-in under way would sign in whoever goes on with it
+        // proofs of a sign-in in progress would sign in whoever continues it
         self.cookies.forget_flows();
         let mut response = match &done.back {
             Some(back) if !is_post && done.frames.is_empty() => leave(back),
@@ -96,7 +96,7 @@ impl Browser<'_> {
         Ok(response)
     }
 
-    /// The page of who is signed out.
+    /// The page after the sign-out.
     pub(super) async fn signed_out(self) -> Response<AnswerBody> {
         let sealed = self.parameter("done").unwrap_or_default();
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
@@ -106,7 +106,7 @@ impl Browser<'_> {
     }
 
     async fn show_signed_out(self, done: SignedOut) -> Response<AnswerBody> {
-        // a long one is a link of the page, no header
+        // a long address is a link on the page, not a header
         let refresh =
             done.back.clone().filter(|back| done.frames.is_empty() && back.len() <= LONGEST_REFRESH);
         let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };

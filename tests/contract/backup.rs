@@ -1,5 +1,5 @@
-//! Backup and restore, as an operator does them by the program: what is answered is in the copy, what was ended stays ended,
-//! and a copy tells nobody anything.
+//! Backup and restore with the commands of the program: the copy has all answered writes, ended tokens and sessions stay ended, and
+//! outbound traffic is disabled on a copy.
 
 mod copies;
 mod damage;
@@ -43,14 +43,14 @@ fn run_with(database: &Database, environment: &[(&str, &str)], words: &[&str]) -
         .unwrap()
 }
 
-/// What a command said that was done.
+/// The output of a command that succeeded.
 fn done(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     text
 }
 
-/// What a command said that refused.
+/// The output of a command that failed.
 fn refused(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{}{text}", String::from_utf8_lossy(&output.stdout));
@@ -85,7 +85,7 @@ async fn login_names(client: &Client) -> HashSet<String> {
     each(&users, "loginName").into_iter().map(str::to_owned).collect()
 }
 
-/// Creates users until it is told to stop; those that were answered.
+/// Creates users until it is stopped. Returns those whose creation was answered.
 async fn write(client: Client, worker: usize, stop: Arc<AtomicBool>) -> Vec<String> {
     let mut answered = Vec::new();
     while !stop.load(Ordering::SeqCst) {
@@ -96,8 +96,8 @@ async fn write(client: Client, worker: usize, stop: Arc<AtomicBool>) -> Vec<Stri
     answered
 }
 
-/// A copy that is made beside writers ends while they go on, and is whole: all that was answered before it began is in it, and
-/// its audit trail has exactly what it has.
+/// A backup ends while writers continue, and is consistent: it has all writes that were answered before it began, and its audit
+/// trail matches its rows.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_made_beside_writers_is_whole() {
     let database = Database::create(Engine::Sqlite);
@@ -140,7 +140,7 @@ async fn a_copy_made_beside_writers_is_whole() {
     );
 }
 
-/// Of a backup its manifest tells what it is, and never the key.
+/// The manifest describes the backup, and does not contain the master key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_tells_what_a_backup_is() {
     let database = Database::create(Engine::Sqlite);

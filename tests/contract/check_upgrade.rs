@@ -1,4 +1,4 @@
-//! `chancery check-upgrade`: what a release refuses of stored rows is known before an upgrade.
+//! `chancery check-upgrade`: reports before an upgrade which stored rows the release refuses.
 
 use std::process::{Command, Output};
 

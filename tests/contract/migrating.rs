@@ -1,4 +1,4 @@
-//! Upgrades: the data of an older release is brought up to date, whoever uses it meanwhile and however often that is interrupted.
+//! Upgrades: the data of an older release is migrated, also while servers use it and after interruptions.
 //! `tests/contract/releases` has the data, made by `scripts/dump-release`.
 
 mod beside;
@@ -138,7 +138,7 @@ async fn with_token(server: Process) -> Process {
     server
 }
 
-/// What the release was told is there, and things go on.
+/// Asserts that the data of the release is there, and that a server works with it.
 async fn shows_what_was_kept(server: &Process) {
     let admin = &server.admin;
     let users = admin.get(&format!("{STORE}/User?count=100")).await.is(200).json();
@@ -168,7 +168,7 @@ async fn shows_what_was_kept(server: &Process) {
     admin.post(&format!("{STORE}/User"), json!({ "loginName": "new" })).await.expect(201);
 }
 
-/// A release's data is brought up to date by a start, which logs each migration.
+/// A start migrates the data of a release, and logs each migration.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_upgrades_the_data_of_an_older_release() {
     for engine in ENGINES {
@@ -182,7 +182,7 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
     }
 }
 
-/// What was exported before the upgrade is verified after it, by the keys of today.
+/// An audit export from before the upgrade is verified with the keys from after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_trail_that_an_older_release_exported_is_verified() {
     let database = restored(Engine::Sqlite);
@@ -195,7 +195,7 @@ async fn an_audit_trail_that_an_older_release_exported_is_verified() {
     assert!(output.status.success() && said(&output).contains("sound"), "{}", said(&output));
 }
 
-/// Operators choose when: by a command, and by starts that refuse instead.
+/// With `CHANCERY_MIGRATE=off` a start refuses pending migrations, and the command applies them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_is_upgraded_by_the_command_alone_where_starts_must_not() {
     let off = [("CHANCERY_MIGRATE", "off")];

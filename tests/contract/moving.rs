@@ -1,4 +1,4 @@
-//! An installation goes to another database, of either engine, and its master key becomes another: everything goes on to work.
+//! Copies of an installation to another database of either engine, and rotations of the master key: everything still works.
 
 use std::{
     fs,
@@ -142,7 +142,7 @@ async fn an_installation_goes_to_the_other_engine_and_back() {
     refused(&copy(&second, &third), "is there");
 }
 
-/// What migrations make is not somebody's; anything else in a target is.
+/// A target with rows that no migration created is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_with_rows_is_refused_and_stays() {
     let (source, target) = (Database::create(Engine::Sqlite), Database::create(Engine::Postgres));
@@ -211,7 +211,7 @@ async fn a_master_key_becomes_another_postgres() {
     a_master_key_becomes_another(Engine::Postgres).await;
 }
 
-/// A database of the release before has no root yet: what it derived from is the key that sealed its signing keys, wherever that is
+/// A database of the previous release has no root key yet: it becomes the master key that sealed the signing keys, at whatever position
 /// in the file.
 async fn the_root_of_a_release_before_is_kept(engine: Engine) {
     let database = Database::create(engine);

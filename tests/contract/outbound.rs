@@ -14,12 +14,12 @@ use crate::{
     sign_in::browser::Browser,
 };
 
-/// What a server says that is wrong although it can serve.
+/// The warnings of a server that is ready.
 pub async fn warnings(server: &Process) -> String {
     Client::anonymous(&server.base).get("/health/ready").await.is(200).json()["warnings"].to_string()
 }
 
-/// The switch keeps a server quiet that is no copy; what it does not know is refused.
+/// `CHANCERY_OUTBOUND=off` disables outbound traffic also where the database is no copy; unknown values are refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn outbound_traffic_is_switched_off() {
     let database = Database::create(Engine::Sqlite);
@@ -54,7 +54,7 @@ on_both_engines! {
         assert_eq!(page.status, 200);
     }
 
-    /// What nobody sends waits no longer than it may: a mail until it expires, a sign-out for an hour.
+    /// Queued messages expire: a mail at its expiry, a back-channel logout after an hour.
     async fn what_waits_is_given_up_in_time(world: World) {
         const HOUR: i64 = 3_600_000;
         let app = world.make("ClientApp", json!({ "name": "told" })).await;

@@ -1,4 +1,4 @@
-//! Settings that cannot be meant are refused by name, before anything is served; secrets come from files that others cannot read.
+//! Invalid settings are refused by name before the server listens, and secrets come from files that others cannot read.
 
 use std::{
     fs::{Permissions, set_permissions, write},
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What `check-config` and a start say is the same; nothing is made by either.
+/// `check-config` and a start report the same errors, and neither creates anything.
 fn refused(variables: &[(&str, &str)], words: &[&str]) {
     let database = Database::create(Engine::Sqlite);
     for command in ["check-config", "serve"] {
@@ -55,7 +55,7 @@ fn absent_files_are_refused_by_the_option_that_names_them() {
     }
 }
 
-/// All that is wrong with files is said at once.
+/// All errors of files are reported at once.
 #[test]
 fn a_check_of_the_configuration_names_each_wrong_file() {
     let database = Database::create(Engine::Sqlite);
@@ -157,7 +157,7 @@ fn a_file_with_a_secret_that_others_can_read_is_refused() {
     refused(&[("CHANCERY_MASTER_KEY_FILE", master.to_str().unwrap())], &["master key", "other.key: users"]);
 }
 
-/// The token of who keeps a configuration as files comes from a file, too.
+/// The token for configuration as code can come from a file.
 #[tokio::test]
 async fn a_token_comes_from_a_private_file() {
     let database = Database::create(Engine::Sqlite);

@@ -1,4 +1,4 @@
-//! A copy of an installation tells nobody anything; a moved folder and a restarted server are none.
+//! Outbound traffic is disabled on a copy of an installation; a moved folder and a restarted server are no copies.
 
 use std::{fs, path::Path};
 

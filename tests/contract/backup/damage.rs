@@ -1,4 +1,4 @@
-//! A start finds out files that are torn, and says so.
+//! A start refuses damaged database files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -24,7 +24,7 @@ async fn filled() -> Database {
     database
 }
 
-/// A copy whose pages are of two times, as a plain copy of a running server's file can have them.
+/// A copy with pages of two points in time, as a plain copy of a running server's file can have.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_copy_is_not_served() {
     let database = filled().await;
@@ -45,7 +45,7 @@ async fn a_torn_copy_is_not_served() {
     assert!(told.contains("torn or damaged") && told.contains("chancery backup"), "{told}");
 }
 
-/// A copy that is whole is checked once, and served.
+/// An undamaged copy is checked once, and served.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_copy_is_checked_once() {
     let copy = filled().await.copy().unwrap();
@@ -58,7 +58,7 @@ async fn a_whole_copy_is_checked_once() {
     }
 }
 
-/// A file without its end is found out in its own place, too.
+/// A truncated file is detected in its own place, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_lost_its_end_is_not_served() {
     let database = filled().await;

@@ -1,4 +1,4 @@
-//! What a restore ends, and whom it erases again.
+//! A restore ends tokens and sessions, and repeats erasures.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{USERS, done, login_names, refused, run, user, warnings, word};
 use crate::{id, until};
 
-/// A backup, then what happens after it, then the backup in the place of what was.
+/// A backup, changes after it, and a restore of the backup.
 async fn restored_after(engine: Engine) {
     let database = Database::create(engine);
     let list = database.folder().join("erased.jsonl");
@@ -64,7 +64,7 @@ async fn what_was_ended_stays_ended_postgres() {
     restored_after(Engine::Postgres).await;
 }
 
-/// A server that runs beside a restore knows nothing of what ended: it ends by itself.
+/// A server that runs during a restore does not see what ended, so it stops by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_beside_a_restore_ends() {
     let database = Database::create(Engine::Postgres);
@@ -75,7 +75,7 @@ async fn a_server_beside_a_restore_ends() {
     assert!(!ended && log.contains("was restored meanwhile"), "{log}");
 }
 
-/// A restore that broke off is done to its end before a server starts.
+/// No server starts after an interrupted restore until it has been completed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restore_that_broke_off_is_done_again() {
     let database = Database::create(Engine::Sqlite);
@@ -120,7 +120,7 @@ async fn a_list_that_is_not_its_own_is_refused() {
 }
 
 on_both_engines! {
-    /// Access passes and SCIM tokens of user stores end, and the audit trail tells it.
+    /// Access passes and SCIM tokens of user stores end, with audit entries.
     async fn passes_and_directories_end(world: World) {
         let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "directory" })).await.is(201).json();
         let ada = world.user("ada").await;

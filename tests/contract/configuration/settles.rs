@@ -1,4 +1,4 @@
-//! Documents at random: of whatever an apply takes, the next plan has nothing to do.
+//! Random documents: after an `apply` succeeds, the next `plan` reports no change.
 //!
 //! `CHANCERY_SEQUENCES` says how many sets of documents there are, `PROPTEST_RNG_SEED` what they grow from.
 
@@ -135,7 +135,7 @@ async fn applied(set: &Set, mut documents: Vec<Value>) -> Vec<Value> {
 }
 
 on_both_engines! {
-    /// Of documents that an apply takes, however their values are written, the next plan has nothing to do.
+    /// After documents are applied, in whatever form their values are written, the next plan reports no change.
     async fn of_what_was_applied_nothing_is_left(world: World) {
         let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
         let mut random = Random(number("PROPTEST_RNG_SEED", 20_261_127).max(1));

@@ -1,4 +1,4 @@
-//! What others set before a promotion is told to whoever grants the role, until it was set anew.
+//! Credentials that others set before a promotion are listed for the administrator who assigns the role, until they are set again.
 
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
@@ -15,14 +15,14 @@ use crate::{
 const BASE: &str = "/api/management/v2";
 const NEW: &str = "six noisy red foxes";
 
-/// What is told of a platform user, of a group's people, or of everybody.
+/// The list for a platform user, for the members of a group, or for everybody.
 async fn told(world: &World, of: &str) -> Vec<Value> {
     let told = world.admin.get(&format!("{BASE}/CredentialSetByOther{of}")).await.is(200).json();
     assert_eq!(told["isComplete"], json!(true));
     told["items"].as_array().unwrap().clone()
 }
 
-/// The kinds of what is told of a person.
+/// The kinds of credentials that are listed for a person.
 async fn kinds(world: &World, person: &Value) -> Vec<String> {
     let told = told(world, &format!("?platformUserId={}", id(person))).await;
     told.iter().map(|item| item["kind"].as_str().unwrap().to_owned()).collect()
@@ -57,7 +57,7 @@ async fn change_password(world: &World, name: &str) {
 }
 
 on_both_engines! {
-    /// It is told with who set it, of people with roles alone, until the person or somebody with the role set it anew.
+    /// A credential is listed with its setter, only for people with roles, until the person or somebody with the role sets it again.
     async fn what_others_set_before_a_promotion_is_told_until_it_is_set_anew(world: World) {
         let helper = helper(&world).await;
         let (ada, bob) = (person(&world, "ada", None).await, person(&world, "bob", None).await);
@@ -88,7 +88,7 @@ on_both_engines! {
         world.admin.get(&both).await.problem(400, "invalid-request");
     }
 
-    /// A name is nothing that lets somebody in.
+    /// Names are not credentials, so they are not listed.
     async fn what_lets_nobody_in_is_not_told(world: World) {
         let helper = helper(&world).await;
         let ada = person(&world, "ada", None).await;
@@ -100,7 +100,7 @@ on_both_engines! {
         assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
     }
 
-    /// Whoever holds the role today could act as the person anyway; whoever held it once is told.
+    /// A setter who holds the role now is not listed, since they could act as the person anyway; one who held it formerly is.
     async fn a_setter_who_holds_the_role_is_not_told(world: World) {
         let store = default_store(&world).await;
         let target = json!({ "applyToIdpInstanceId": store["id"] });
@@ -137,7 +137,7 @@ on_both_engines! {
         assert_eq!(told(&world, "").await, items);
     }
 
-    /// Passkeys and contacts that another registered are told one by one, and no more once they are deleted.
+    /// Passkeys and security contacts that somebody else registered are listed each, until they are deleted.
     async fn passkeys_and_contacts_are_told_until_they_are_deleted(world: World) {
         allow(&world).await;
         let helper = helper(&world).await;
@@ -157,7 +157,7 @@ on_both_engines! {
         assert_eq!(told(&world, "").await, Vec::<Value>::new());
     }
 
-    /// A directory holds what whoever made its token holds.
+    /// A SCIM token holds the roles of whoever created it.
     async fn what_a_directory_set_counts_as_set_by_who_made_its_token(world: World) {
         let helper = helper(&world).await;
         let mut people = Vec::new();
@@ -179,7 +179,7 @@ on_both_engines! {
         assert_eq!(told(&world, "").await, items, "also when the tokens are gone");
     }
 
-    /// An administrator is told of the people whom they see, and nobody else is.
+    /// An administrator gets the list for people whom they can read, and other callers get none.
     async fn an_administrator_is_told_of_the_people_in_reach(world: World) {
         let helper = helper(&world).await;
         let ada = person(&world, "ada", None).await;

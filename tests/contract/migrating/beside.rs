@@ -1,4 +1,4 @@
-//! Who else uses the database while it is migrated: others wait for a moment at most, and are not waited for without an end.
+//! Migrations while other sessions use the database: these wait briefly at most, and a migration does not wait for them forever.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{sign_in::fleet::free_address, until};
 
-/// How long no request waits because of a migration.
+/// The longest that a request may wait because of a migration.
 const MOMENT: Duration = Duration::from_secs(2);
 
 /// A server that starts at this address, once it listens.
@@ -25,7 +25,7 @@ async fn starting(database: &Database, listen: &str) -> Process {
     server
 }
 
-/// Asserts that a server tells probes that it is alive and not ready.
+/// Asserts that a server answers probes as alive and not ready.
 async fn is_alive_and_not_ready(listen: &str) {
     let anonymous = Client::anonymous(&format!("http://{listen}"));
     anonymous.get("/health/live").await.expect(200);
@@ -62,7 +62,7 @@ async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
     server.admin.get("/health/ready").await.expect(200);
 }
 
-/// Who waits for another program's migrations holds no transaction meanwhile: indexes that are built would wait for it.
+/// A process that waits for the migrations of another has no open transaction, because the build of an index would wait for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_waits_for_the_migrations_of_another_outside_of_transactions() {
     let database = restored(Engine::Postgres);
@@ -113,7 +113,7 @@ fn as_server(database: &Database) -> String {
     format!("postgres://{role}@{host}/{name}")
 }
 
-/// A server needs no right to change tables where their owner migrates.
+/// A server needs no DDL rights if the owner of the tables migrates.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_may_not_change_tables_serves_a_current_schema() {
     for (is_new, database) in

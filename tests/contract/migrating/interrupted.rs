@@ -1,4 +1,4 @@
-//! What is killed in the middle goes on where it was.
+//! A migration that is killed continues where it stopped.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ fn kill(mut process: Child) {
     process.wait().unwrap();
 }
 
-/// Of a migration with dozens of statements those that are done are not done again.
+/// The finished statements of a migration are not executed again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_migration_goes_on_at_the_statement_where_it_was() {
     let database = restored(Engine::Postgres);
@@ -55,7 +55,7 @@ async fn an_embedded_database_survives_kills_while_it_is_migrated() {
     shows_what_was_kept(&server).await;
 }
 
-/// Many rows are changed in pieces: what is committed is not done again.
+/// Many rows are changed in pieces, and committed pieces are not changed again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_change_of_many_rows_goes_on_at_the_piece_where_it_was() {
     let database = restored(Engine::Postgres);
@@ -122,7 +122,7 @@ async fn an_index_that_was_left_unfinished_is_built_again() {
     shows_what_was_kept(&server).await;
 }
 
-/// The database goes on with an index although the program that wants it is gone: the next program waits, and uses it.
+/// PostgreSQL continues to build an index after its client is gone: the next program waits, and uses the index.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_the_database_still_builds_is_waited_for() {
     let database = restored(Engine::Postgres);

@@ -1,4 +1,4 @@
-//! What a release sends works on the schema of this one: both may run beside each other, and an upgrade may be rolled back.
+//! The SQL statements of a release work on the schema of this one, so both may run side by side, and an upgrade can be rolled back.
 //! `tests/contract/releases` has the statements, which the tests of the release executed.
 
 use std::{
@@ -41,7 +41,7 @@ fn migrated(engine: Engine) -> Database {
     database
 }
 
-/// Why PostgreSQL does not take statements.
+/// Why PostgreSQL refuses statements.
 fn refused(database: &Database, statements: &[String]) -> Vec<String> {
     let prepare =
         |(number, text): (usize, &String)| format!("PREPARE s{number} AS {};\n", text.replace('?', "$"));

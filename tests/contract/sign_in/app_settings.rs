@@ -1,4 +1,4 @@
-//! What an administrator sets of a client app that existing applications need: PKCE, and the claims in ID tokens.
+//! Settings of client apps for existing applications: PKCE, and the claims in ID tokens.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};

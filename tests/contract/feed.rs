@@ -7,7 +7,10 @@ use chancery_testkit::{Answer, Client, World, on_both_engines};
 use chancery_web::{event_rows, now};
 use serde_json::{Value as Json, json};
 
-use crate::{event::HOLD, id};
+use crate::{
+    event::{HOLD, RELEASE},
+    id,
+};
 
 const NOW: Timestamp = Timestamp(1_795_253_400_000);
 const CONFIGURATION: &str = "/api/management/v2/Event";
@@ -107,8 +110,10 @@ on_both_engines! {
     async fn a_list_and_the_feed_behind_it_miss_nothing(world: World) {
         world.user("placed").await;
         place(&world).await;
+        world.sql(vec![(HOLD, vec![])]).await;
         let waiting = world.user("waiting").await;
         let list = world.admin.get(&world.path("/User")).await.is(200);
+        world.sql(vec![(RELEASE, vec![])]).await;
         let gone = world.user("gone").await;
         place(&world).await;
         let behind = read(&world.admin, &store(&world), &format!("after={}", cursor(&list))).await;

@@ -239,8 +239,8 @@ build() { cargo build --workspace --exclude chancery-bench --all-targets --locke
 run_tests() {
     local -x TMPDIR
     TMPDIR="$(folder_for_tests)"
-    # tests wait as well as work: half as many again as there are processors
-    local -x NEXTEST_TEST_THREADS=$((($(nproc) * 3 + 1) / 2))
+    # tests wait as well as work: half as many again as there are processors, and those of the group that only waits
+    local -x NEXTEST_TEST_THREADS=$((($(nproc) * 5 + 1) / 2))
     cargo nextest run --workspace --exclude chancery-bench --locked --no-fail-fast "$@"
 }
 

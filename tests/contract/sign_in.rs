@@ -37,6 +37,7 @@ mod sms;
 mod strangers;
 mod tenants;
 mod under_way;
+mod unserved;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, Client, World};

@@ -158,7 +158,10 @@ async fn check_assertion(
     };
     // an assertion that has expired or is for another server must not make this one fetch keys
     check_claims(assertion, &of_any_client).ok()?;
-    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..of_any_client };
+    // FAPI 2.0 Security Profile, section 5.3.2.1: the issuer alone, and as a text
+    let is_fapi2 = app.is_some_and(|app| app.is_fapi2);
+    let audiences = if is_fapi2 { &audiences[..1] } else { &audiences[..] };
+    let expected = Expected { one_audience: is_fapi2, audiences, ..of_any_client };
     let mut reached_the_signature = false;
     if let Some(app) = app.filter(|app| !app.is_public) {
         match app.configuration.method {

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use chancery_oauth::{Status, is_same_resource, normal_resource};
+use chancery_oauth::{
+    ClientFacts, Encryption, Status, Unserved, is_same_resource, normal_resource, unserved,
+};
 use chancery_record::{Secret, Timestamp, Value, fold};
 use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
@@ -151,6 +153,8 @@ pub struct ClientApp {
     pub filters_resources: bool,
     /// Whether the client app has a FAPI profile.
     pub is_fapi: bool,
+    /// Its settings that are not served.
+    pub unserved: Vec<Unserved>,
     /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
     /// How the client app authenticates.
@@ -276,7 +280,8 @@ const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_creden
     a.access_token_type, a.scope_filter_enabled, a.resource_filter_enabled, a.security_profile, \
     c.token_endpoint_auth_method, c.require_certificate_bound_access_tokens, c.dpop_bound_access_tokens, \
     c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
-    c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
+    c.tls_client_auth_san_ip, c.tls_client_auth_san_email, a.access_token_encryption_enabled_override, \
+    a.introspection_encrypted_response_alg FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
 const SECRETS: &str = "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id";
 const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm, id \
@@ -407,6 +412,11 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         gets_references: row.text(6)? == "Reference",
         filters_scopes: row.bool(7)?,
         filters_resources: row.bool(8)?,
+        unserved: unserved(&ClientFacts {
+            encrypts_access_tokens: flag(19)?,
+            introspection_encryption: Encryption { alg: name(20)?.as_deref(), enc: None },
+            ..ClientFacts::default()
+        }),
         is_fapi: row.text(9)? != "None",
         is_fapi2: row.text(9)?.starts_with("Fapi2"),
         configuration: Configuration {

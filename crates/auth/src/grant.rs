@@ -3,8 +3,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use chancery_oauth::{
-    Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, actors_of,
-    is_same_resource, parse_exchange, verify_proof, write_actors,
+    Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, Use, actors_of,
+    check_use, is_same_resource, parse_exchange, verify_proof, write_actors,
 };
 use chancery_record::{Value, read_json};
 use chancery_resource::{PLATFORM, Sql};
@@ -159,6 +159,7 @@ pub fn bind(
     app: &ClientApp,
     request: &EndpointRequest,
 ) -> Result<(Confirmation, Option<ReplayId>), OAuthError> {
+    check_use(&app.unserved, Use::AccessToken)?;
     let configuration = &app.configuration;
     let mut cnf = Confirmation::default();
     if configuration.needs_certificate {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chancery_oauth::{Use, check_use};
 use chancery_record::Value;
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::json;
@@ -32,6 +33,7 @@ pub async fn introspect(
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
+    check_use(&app.unserved, Use::Introspection)?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?

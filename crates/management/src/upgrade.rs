@@ -10,13 +10,18 @@ use chancery_record::Value;
 use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredRefusal, Tx};
 
 use crate::{
-    client_app::scope_and_resource::{CLIENT_APP_RESOURCE, ClientAppResource},
+    client_app::{
+        CLIENT_APP,
+        profile::unserved_settings,
+        scope_and_resource::{CLIENT_APP_RESOURCE, ClientAppResource},
+    },
     custom_view::{self, CUSTOM_VIEW},
     option::{self, OPTION},
+    user_questionnaire_item::{self, USER_QUESTIONNAIRE_ITEM},
 };
 
-/// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, and views with
-/// elements or attributes that are not allowed.
+/// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, views with
+/// elements or attributes that are not allowed, and settings of client apps and required questionnaire items that are not served.
 ///
 /// # Errors
 /// Errors of the store.
@@ -26,6 +31,12 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
     }
     if std::ptr::eq(shape, &raw const CUSTOM_VIEW) {
         return Ok(custom_view::refusals(values));
+    }
+    if std::ptr::eq(shape, &raw const CLIENT_APP) {
+        return unserved_settings(values);
+    }
+    if std::ptr::eq(shape, &raw const USER_QUESTIONNAIRE_ITEM) {
+        return Ok(user_questionnaire_item::unserved(values)?.into_iter().collect());
     }
     Ok(Vec::new())
 }

@@ -142,6 +142,8 @@ pub struct ClientFacts<'a> {
     pub userinfo_encryption: Encryption<'a>,
     /// `introspectionEncryptedResponseAlg`, `introspectionEncryptedResponseEnc`
     pub introspection_encryption: Encryption<'a>,
+    /// Whether `accessTokenEncryptionEnabledOverride` is true.
+    pub encrypts_access_tokens: bool,
     /// `requestObjectEncryptionAlg`, `requestObjectEncryptionEnc`
     pub request_object_encryption: Encryption<'a>,
     /// `requestObjectSigningAlg`
@@ -165,6 +167,7 @@ impl Default for ClientFacts<'_> {
             id_token_encryption: Encryption::default(),
             userinfo_encryption: Encryption::default(),
             introspection_encryption: Encryption::default(),
+            encrypts_access_tokens: false,
             request_object_encryption: Encryption::default(),
             request_object_signing_alg: None,
             authentication: None,

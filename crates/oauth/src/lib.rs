@@ -31,6 +31,7 @@ mod refusal;
 mod scope;
 mod spki;
 mod target;
+mod unserved;
 
 pub use algorithm::Algorithm;
 pub use assertion::{
@@ -70,6 +71,7 @@ pub use redirect::{RedirectKind, is_claimable, is_registered_redirect};
 pub use refusal::{Code, Refusal};
 pub use scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
 pub use target::{is_same_resource, normal_resource};
+pub use unserved::{Unserved, Use, check_use, unserved};
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,10 @@
 
 mod load;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use chancery_flow::TenantFacts;
-use chancery_oauth::{ClientFacts, Refusal, Scope, SecurityProfile, SignInFacts};
+use chancery_oauth::{ClientFacts, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use};
 use chancery_record::fold;
 use chancery_resource::settings::Options;
 use chancery_store::{Error, Mode, Store};
@@ -91,7 +91,9 @@ pub struct Application {
     /// Whether ID tokens have the claims of the granted scopes (`idTokenClaims`).
     pub tells_in_id_token: bool,
     /// `securityProfile`
-    pub security_profile: String,
+    pub security_profile: SecurityProfile,
+    /// Its settings that are not served.
+    pub unserved: Vec<Unserved>,
     /// Whether a second factor is asked for.
     pub asks_for_second_factor: bool,
     /// The redirect URIs of type Login.
@@ -136,6 +138,8 @@ pub struct ServingTenant {
     pub factors: Vec<OfferedFactor>,
     /// Its options.
     pub options: Arc<Options>,
+    /// The ranges of addresses from which it is chosen: the first and the last address of each.
+    pub ranges: Vec<(IpAddr, IpAddr)>,
 }
 
 /// A user store where people may sign in.
@@ -208,6 +212,26 @@ impl Application {
         }
     }
 
+    /// Refuses what the client app is set to get for people and this release does not serve.
+    ///
+    /// # Errors
+    /// `unauthorized_client`
+    pub fn check_served(&self) -> Result<(), Refusal> {
+        [Use::Person, Use::AccessToken].into_iter().try_for_each(|used_at| check_use(&self.unserved, used_at))
+    }
+
+    /// The tenants with a range that holds the address.
+    pub fn in_range(&self, address: &str) -> Vec<Uuid> {
+        let Ok(address) = address.parse::<IpAddr>().map(|address| address.to_canonical()) else {
+            return Vec::new();
+        };
+        let holds = |(lower, upper): &(IpAddr, IpAddr)| {
+            lower.is_ipv4() == address.is_ipv4() && (*lower..=*upper).contains(&address)
+        };
+        let tenants = self.tenants.iter().filter(|tenant| tenant.ranges.iter().any(holds));
+        tenants.map(|tenant| tenant.facts.id).collect()
+    }
+
     /// The part of a scope that the client app may be granted.
     ///
     /// # Errors
@@ -230,12 +254,7 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
         is_public: application.is_public,
         is_native_application: application.is_native,
         allowed_response_types: &application.allowed_response_types,
-        security_profile: match application.security_profile.as_str() {
-            "None" => SecurityProfile::None,
-            "Fapi1Advanced" => SecurityProfile::Fapi1Advanced,
-            "Fapi2SecurityProfile" => SecurityProfile::Fapi2SecurityProfile,
-            _ => SecurityProfile::Fapi2MessageSigning,
-        },
+        security_profile: application.security_profile,
         redirect_uris: &uris,
         ..ClientFacts::default()
     };
@@ -246,6 +265,16 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
         has_groups: application.includes_groups,
         scopes: &scopes,
     })
+}
+
+/// The profile of this name; one that is not known is the strictest.
+fn security_profile(name: &str) -> SecurityProfile {
+    match name {
+        "None" => SecurityProfile::None,
+        "Fapi1Advanced" => SecurityProfile::Fapi1Advanced,
+        "Fapi2SecurityProfile" => SecurityProfile::Fapi2SecurityProfile,
+        _ => SecurityProfile::Fapi2MessageSigning,
+    }
 }
 
 /// Client apps, cached until the security epoch advances.

@@ -6,7 +6,7 @@ use chancery_auth::exact_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
     Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
-    ResponseMode, Terms, check_request, is_registered_redirect, meant, targets,
+    ResponseMode, Terms, Use, check_request, check_use, is_registered_redirect, meant, targets,
 };
 use chancery_resource::{CONSOLE, Problem};
 use chancery_store::Mode;
@@ -117,7 +117,10 @@ impl Provider<'_> {
         let Ok(addressing) = Addressing::read(&kept.parameters) else { return Ok(None) };
         let may_go_on = |found: &Arc<Application>| {
             let leads_back = kept.device.is_some() || self.has_redirect(found, &addressing);
-            found.allow_user_login && leads_back && (kept.device.is_none() || found.allows_devices)
+            found.allow_user_login
+                && found.check_served().is_ok()
+                && leads_back
+                && (kept.device.is_none() || found.allows_devices)
         };
         Ok(found.filter(may_go_on))
     }
@@ -190,6 +193,8 @@ fn judge(
         let detail = "Answers without a code are not served yet.";
         return Err(Refusal::new(Code::UnsupportedResponseType, detail));
     }
+    check_use(&application.unserved, Use::Authorization)?;
+    application.check_served()?;
     let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
     // a tenant that may be chosen later counts, too
     let terms =

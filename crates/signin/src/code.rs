@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
 use chancery_flow::SignedIn;
-use chancery_oauth::AuthorizationRequest;
+use chancery_oauth::{AuthorizationRequest, SecurityProfile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,11 @@ pub fn issue(
     let lifetime = application
         .tenant(signed_in.tenant)
         .map_or(UNDER_PROFILE, |tenant| tenant.options.span("AuthorizationCodeLifetime"));
-    let lifetime =
-        if application.security_profile == "None" { lifetime } else { lifetime.min(UNDER_PROFILE) };
+    let lifetime = if application.security_profile == SecurityProfile::None {
+        lifetime
+    } else {
+        lifetime.min(UNDER_PROFILE)
+    };
     let sealed = master.seal(&associated_data(&digest), &text);
     let text = StateTable::AuthorizationCode.insert(
         "(digest, client_app_id, grant_id, sealed, misses, expires_on) VALUES (?1, ?2, ?3, ?4, 0, ?5)",

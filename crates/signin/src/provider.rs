@@ -107,6 +107,8 @@ pub struct Circumstances {
     /// The cookie of a browser that is remembered.
     pub(crate) device: Option<Device>,
     is_of_device: bool,
+    /// The tenants with a range of addresses that holds the browser's.
+    in_range: Vec<Uuid>,
     /// What all operations share.
     pub app: Arc<AppContext>,
 }
@@ -121,6 +123,7 @@ impl Circumstances {
         let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
         Self {
+            in_range: application.in_range(&visit.origin.address),
             application,
             issuing: kept.issuing,
             login_hint,
@@ -170,7 +173,7 @@ impl Circumstances {
         };
         let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
         let tenants = self.application.tenant_facts(self.issuing);
-        let app = AppFacts { tenants: &tenants, in_range: &[], sessions: &facts };
+        let app = AppFacts { tenants: &tenants, in_range: &self.in_range, sessions: &facts };
         let (read, mut admitted) = (flow.clone(), None);
         let due = next(flow, &app, now, |identified| {
             let (facts, found) = self.person(tx, &read, identified, now)?;

@@ -68,7 +68,7 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(NOT_GOOD))?;
+        let known = self.application_of_grant(&app, NOT_GOOD).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
         let redeemed = self.store.run("RedeemCode", Mode::Write, None, move |tx| {
@@ -77,6 +77,20 @@ impl Provider<'_> {
         });
         let tokens = redeemed.await??;
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
+    }
+
+    /// The client app that asks for tokens of a person. It is refused before the code or refresh token is used up.
+    ///
+    /// # Errors
+    /// `invalid_grant` where it is not enabled; `unauthorized_client` where it is set to what is not served.
+    pub(crate) async fn application_of_grant(
+        self,
+        app: &ClientApp,
+        not_good: &'static str,
+    ) -> Result<Arc<Application>, OAuthError> {
+        let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(not_good))?;
+        known.check_served()?;
+        Ok(known)
     }
 }
 

@@ -65,7 +65,7 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(NOT_GOOD))?;
+        let known = self.application_of_grant(&app, NOT_GOOD).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
         let refreshed = self

@@ -1,7 +1,7 @@
 //! The UserInfo endpoint (OpenID Connect Core 1.0, section 5.3): claims about the person of an access token.
 
 use chancery_auth::Claims;
-use chancery_oauth::OPENID;
+use chancery_oauth::{OPENID, Use, check_use};
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_store::Mode;
@@ -16,6 +16,8 @@ pub enum UserInfoRefusal {
     InvalidToken,
     /// The token is not of `openid`.
     InsufficientScope,
+    /// The client app is set to what is not served.
+    NotServed(&'static str),
 }
 
 impl Provider<'_> {
@@ -36,6 +38,12 @@ impl Provider<'_> {
         let Some(application) = self.applications.find(self.store, claims.client_id).await? else {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };
+        let used = [Use::Person, Use::UserInfo].into_iter();
+        if let Some(refusal) =
+            used.filter_map(|used_at| check_use(&application.unserved, used_at).err()).next()
+        {
+            return Ok(Err(UserInfoRefusal::NotServed(refusal.detail)));
+        }
         let (person, master) = (claims.sub, self.context.master.clone());
         let found = self.store.run("UserInfo", Mode::Quick, None, move |tx| {
             let Some(grant) = Grant::find(tx, &master, grant)? else { return Ok(None) };

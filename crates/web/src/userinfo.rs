@@ -33,6 +33,7 @@ pub async fn answer(
     match app.provider(&app.store).userinfo(&claims, now).await? {
         Ok(told) => Ok(respond(200, "application/json", told.to_string())),
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
+        Err(UserInfoRefusal::NotServed(detail)) => Err(Problem::new(ProblemKind::Conflict, detail)),
         Err(UserInfoRefusal::InsufficientScope) => {
             let detail = "The access token was not granted the scope openid.";
             let challenge = "Bearer realm=\"chancery\", error=\"insufficient_scope\", scope=\"openid\"";

@@ -49,6 +49,25 @@ on_both_engines! {
         assert!(line(&page.html, "Request: signature").starts_with("warn"), "{}", page.html);
     }
 
+    /// What is set and not served is told on the app's page, with what it does.
+    async fn what_is_not_served_is_told(world: World) {
+        let mut browser = administrator(&world).await;
+        let app = json!({ "name": "Portal", "subjectType": "Pairwise", "idTokenEncryptedResponseAlg": "RSA-OAEP" });
+        let app = world.make("ClientApp", app).await;
+        let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
+        for told in ["Nobody can sign in to the app while it is Pairwise.", "ID tokens are not encrypted"] {
+            assert!(page.html.contains(told), "{told}: {}", page.html);
+        }
+        let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;
+        let page = browser.open(&format!("/console/ClientApp/{}", id(&plain))).await;
+        assert!(!page.html.contains("not supported"), "{}", page.html);
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let item = json!({ "tenantId": tenant, "key": "department", "label": "Department" });
+        let item = world.make("UserQuestionnaireItem", item).await;
+        let page = browser.open(&format!("/console/UserQuestionnaireItem/{}", id(&item))).await;
+        assert!(page.html.contains("No sign-in page asks for the answer."), "{}", page.html);
+    }
+
     /// A profile that is not met is refused by the operation, and told here.
     async fn what_is_missing_is_refused(world: World) {
         let mut browser = administrator(&world).await;

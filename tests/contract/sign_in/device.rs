@@ -192,6 +192,13 @@ on_both_engines! {
         change(&world, &app, json!({ "isRestricted": false, "allowDeviceAuthorizationGrant": false })).await;
         let refused = send(&world, &home, "/connect/deviceauthorization", &[]).await.is(400).json();
         assert_eq!(refused["error"], json!("unauthorized_client"));
+        change(&world, &app, json!({ "allowDeviceAuthorizationGrant": true })).await;
+        begin(&world, &home).await;
+        let profile = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE allow_device_authorization_grant";
+        world.sql(vec![(profile, vec![])]).await;
+        let refused = send(&world, &home, "/connect/deviceauthorization", &[]).await.is(400).json();
+        assert_eq!(refused["error"], json!("unauthorized_client"));
+        assert!(refused["error_description"].as_str().unwrap().contains("FAPI"), "{refused}");
         let other = world.make("ClientApp", json!({ "name": "Other", "isPublic": true })).await;
         let form = format!(
             "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&client_id={}&device_code={}",

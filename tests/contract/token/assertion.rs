@@ -103,7 +103,7 @@ on_both_engines! {
     }
 
     /// `aud` is the issuer, its token endpoint, or the endpoint that the assertion is sent to (RFC 7523, section 3; RFC 9126,
-    /// section 2); under FAPI 2.0 it is one text still.
+    /// section 2).
     async fn an_assertion_is_for_the_endpoint_that_it_is_sent_to(world: World) {
         let signing = app(&world, "signing", json!({ "allowDeviceAuthorizationGrant": true, "allowUserLogin": true })).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
@@ -240,6 +240,26 @@ on_both_engines! {
 
 on_both_engines! {
     [crate::mail::calling_this_machine]
+    /// FAPI 2.0 Security Profile, section 5.3.2.1: the issuer, as a text. Another server that takes assertions by their token
+    /// endpoint cannot use them here.
+    async fn an_assertion_of_a_fapi_2_app_is_for_the_issuer_alone(world: World) {
+        let signing = app(&world, "signing", json!({})).await;
+        configure(&world, &signing, "private_key_jwt", json!({})).await;
+        let own = Signer::new("own");
+        key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
+        let show = async |audience: Value| {
+            present(&world, &own.assert(&claims(&world, &signing, json!({ "aud": audience })))).await
+        };
+        let token_endpoint = json!(format!("{}/connect/token", world.base));
+        show(token_endpoint.clone()).await.expect(200);
+        let profile = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE name = 'signing'";
+        world.sql(vec![(profile, vec![])]).await;
+        for audience in [token_endpoint, json!([world.base])] {
+            refused(show(audience).await, 401, "invalid_client");
+        }
+        show(json!(world.base)).await.expect(200);
+    }
+
     /// "Also": `jwksUri` is fetched only for an assertion whose `aud`, `iss` and `exp` are good.
     async fn keys_are_fetched_for_what_is_meant_for_this_server(world: World) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

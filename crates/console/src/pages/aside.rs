@@ -38,6 +38,7 @@ pub async fn own_cards(
             let rotation = super::rotation::card(visit, resource, (key, row)).await?;
             Ok(std::iter::once(safety).chain(rotation).collect())
         }
+        "UserQuestionnaireItem" if row["isRequired"] == true => Ok(vec![unserved_item(visit)]),
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
         "IdpInstance" => {
             let works = super::standing::provider(visit, (key, here, row)).await?;
@@ -47,6 +48,14 @@ pub async fn own_cards(
         "Option" => Ok(settings::card_of(visit, row).into_iter().collect()),
         _ => Ok(Vec::new()),
     }
+}
+
+/// What a questionnaire item does that must be answered.
+fn unserved_item(visit: &Visit<'_>) -> Card {
+    let words = visit.words;
+    let sub = words.page("unserved_isRequired").into();
+    let line = Line { tone: "bad", text: words.page("unserved").into(), sub, ..Line::default() };
+    Card { title: words.field("isRequired"), kind: "checks", lines: vec![line], ..Card::default() }
 }
 
 /// What else can be done with what was typed, for who may: its label, and the page that takes the form.

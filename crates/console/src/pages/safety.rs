@@ -1,6 +1,6 @@
 //! How safe a client app is: a profile as a checklist. What is missing leads to its field.
 
-use chancery_oauth::{Authentication, ClientFacts, Method, SecurityProfile, findings};
+use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings, unserved};
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -126,6 +126,40 @@ impl Judged {
         of_sign_in.filter_map(|one| one["uri"].as_str()).collect()
     }
 
+    /// The members of the client app itself, without a profile.
+    fn facts(&self) -> ClientFacts<'_> {
+        let optional = |member: &str| at(&self.app, member).as_str();
+        let encryption = |of: &str| Encryption {
+            alg: optional(&format!("{of}EncryptedResponseAlg")),
+            enc: optional(&format!("{of}EncryptedResponseEnc")),
+        };
+        ClientFacts {
+            is_public: self.is("isPublic"),
+            is_native_application: self.is("isNativeApplication"),
+            require_pushed_authorization_requests: self.is("requirePushedAuthorizationRequests"),
+            allowed_response_types: self.text("allowedResponseTypes"),
+            is_pairwise: self.text("subjectType") == "Pairwise",
+            id_token_encryption: encryption("idToken"),
+            userinfo_encryption: encryption("userinfo"),
+            introspection_encryption: encryption("introspection"),
+            encrypts_access_tokens: self.is("accessTokenEncryptionEnabledOverride"),
+            request_object_signing_alg: optional("requestObjectSigningAlg"),
+            request_object_encryption: Encryption {
+                alg: optional("requestObjectEncryptionAlg"),
+                enc: optional("requestObjectEncryptionEnc"),
+            },
+            ..ClientFacts::default()
+        }
+    }
+
+    /// The settings that this release does not serve, each with what happens where it is used.
+    fn unserved(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
+        let profile = current(&self.app).1.unwrap_or_default();
+        let found = unserved(&ClientFacts { security_profile: profile, ..self.facts() });
+        let told = |member: &str| visit.words.page(&format!("unserved_{member}")).to_owned();
+        found.into_iter().map(|one| (one.member, told(one.member))).collect()
+    }
+
     /// What is missing of a profile, each with its member and a sentence.
     fn missing(&self, visit: &Visit<'_>, (name, profile, _, rules): Profile) -> Vec<(&'static str, String)> {
         let Some(profile) = profile else {
@@ -135,20 +169,15 @@ impl Judged {
         };
         let addresses = self.addresses();
         let facts = ClientFacts {
-            is_public: self.is("isPublic"),
-            is_native_application: self.is("isNativeApplication"),
-            require_pushed_authorization_requests: self.is("requirePushedAuthorizationRequests"),
-            allowed_response_types: self.text("allowedResponseTypes"),
             security_profile: profile,
             redirect_uris: &addresses,
-            request_object_signing_alg: at(&self.app, "requestObjectSigningAlg").as_str(),
             authentication: self.method().map(|method| Authentication {
                 method,
                 require_certificate_bound_access_tokens: self.is("requireCertificateBoundAccessTokens"),
                 dpop_bound_access_tokens: self.is("dpopBoundAccessTokens"),
                 ..Authentication::default()
             }),
-            ..ClientFacts::default()
+            ..self.facts()
         };
         // in the person's language: by the profile where it asks for something of its own, else as all of FAPI do
         let told = |member: &str| {
@@ -273,6 +302,14 @@ pub async fn card(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> 
     let judged = Judged::read(visit, resource, key).await?;
     let mut card = checklist(visit, resource, (key, &judged), current(&judged.app));
     card.lines.retain(|line| line.tone != "good");
+    let unserved = judged.unserved(visit).into_iter().map(|(member, sub)| Line {
+        tone: "bad",
+        text: format!("{}: {}", visit.words.field(member), visit.words.page("unserved")),
+        href: place(visit, resource, (key, &judged), member),
+        sub,
+        ..Line::default()
+    });
+    card.lines.splice(..0, unserved);
     card.about = String::new();
     card.title = format!("{}: {}", visit.words.page("safety"), card.title);
     let label = visit.words.page("safety_raise");

@@ -7,7 +7,7 @@ pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
 mod platform;
-mod profile;
+pub(crate) mod profile;
 pub mod resource_key;
 pub mod role;
 mod rules;

@@ -3,9 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
+use chancery_oauth::{
+    Authentication, ClientFacts, Encryption, Method, SecurityProfile, Use, findings, unserved,
+};
 use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
-use chancery_resource::{LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
+use chancery_resource::{FieldFault, LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use super::{
@@ -155,6 +157,17 @@ fn in_a_sentence(text: &str) -> String {
     }
 }
 
+/// The settings of a stored client app whose use this release refuses.
+pub fn unserved_settings(values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+    let app = ClientApp::from_values(values.to_vec())?;
+    let found = unserved(&facts(&app, None, &[])).into_iter().filter(|one| one.used_at != Use::WhenAsked);
+    let named = found.filter_map(|one| {
+        let field = CLIENT_APP.fields.iter().find(|field| field.is_named(one.member))?;
+        Some((field, one.detail.to_owned()))
+    });
+    Ok(named.collect())
+}
+
 /// Adds a violation at the member of the body, or at another member where the body lacks that one.
 fn report(
     shape: &'static Shape,
@@ -206,6 +219,7 @@ fn facts<'a>(
             app.userinfo_encrypted_response_alg,
             app.userinfo_encrypted_response_enc,
         ),
+        encrypts_access_tokens: app.access_token_encryption_enabled_override == Some(true),
         introspection_encryption: encryption(
             app.introspection_encrypted_response_alg,
             app.introspection_encrypted_response_enc,

@@ -68,7 +68,8 @@ pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
 )
 .belonging(&[Parent::new(IpAddressRange::TENANT_ID, &TENANT).open()])
 .unique(&[Unique::new("ip_address_range__id", &[IpAddressRange::ID.field()])])
-.ruled::<IpAddressRange>();
+.ruled::<IpAddressRange>()
+.bumps_epoch();
 
 /// The operations on IP address ranges.
 pub static OPERATIONS: [Op; 9] =

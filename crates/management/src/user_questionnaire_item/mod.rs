@@ -8,8 +8,8 @@ use chancery_record::{
     SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
-    added, standard,
+    Call, FieldFault, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique,
+    Violation, added, standard,
 };
 use uuid::Uuid;
 
@@ -106,6 +106,16 @@ impl Rules for UserQuestionnaireItem {
     }
 }
 
+/// Why a stored item is refused at its use: no page of a sign-in asks for the answer, so nobody signs in where one is required.
+///
+/// # Errors
+/// A value of another type.
+pub fn unserved(values: &[Value]) -> Result<Option<FieldFault>, Mismatch> {
+    let why = "this release has no page that asks for the answer, so nobody can sign in at the tenant";
+    let field = UserQuestionnaireItem::IS_REQUIRED;
+    Ok(field.get(values)?.then(|| (field.field(), why.to_owned())))
+}
+
 /// The shape of questionnaire items.
 pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "UserQuestionnaireItem",
@@ -121,7 +131,8 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     ),
 ])
 .ruled::<UserQuestionnaireItem>()
-.validate_rows(check_patterns);
+.validate_rows(check_patterns)
+.bumps_epoch();
 
 const fn field_of(member: Member) -> &'static Field {
     match member {

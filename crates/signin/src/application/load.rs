@@ -6,6 +6,7 @@ use std::{
 };
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
+use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
 use chancery_resource::{
     PLATFORM,
@@ -14,7 +15,7 @@ use chancery_resource::{
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
-use super::{Application, ConsentMode, OfferedStore, OwnScope, PkceMode, ServingTenant};
+use super::{Application, ConsentMode, OfferedStore, OwnScope, PkceMode, ServingTenant, security_profile};
 use crate::second_factor::OfferedFactor;
 
 const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
@@ -22,6 +23,8 @@ const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a
     a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
     a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
     a.allow_device_authorization_grant, a.pkce, a.id_token_claims, \
+    a.access_token_encryption_enabled_override, a.id_token_encrypted_response_alg, \
+    a.userinfo_encrypted_response_alg, a.require_pushed_authorization_requests, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
     FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
 const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
@@ -61,6 +64,12 @@ const FACTOR_OPTIONS: &str = "SELECT DISTINCT f.id, o.name, o.value FROM client_
     JOIN tenant_client_app m ON m.client_app_rid = a.rid \
     JOIN tenant_mfa_instance n ON n.tenant_rid = m.tenant_rid JOIN mfa_instance f ON f.rid = n.mfa_instance_rid \
     JOIN option_value o ON o.apply_to_mfa_instance_id = f.id WHERE a.id = ?1";
+const RANGES: &str = "SELECT r.tenant_id, r.lower, r.upper FROM client_app a \
+    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
+    JOIN ip_address_range r ON r.tenant_id = t.id WHERE a.id = ?1 ORDER BY r.rid";
+const REQUIRED_ITEMS: &str = "SELECT DISTINCT q.tenant_id FROM client_app a \
+    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
+    JOIN user_questionnaire_item q ON q.tenant_id = t.id WHERE a.id = ?1 AND q.is_required";
 /// Which instances ask for which of them.
 const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
@@ -90,9 +99,12 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         OPTIONS,
         STORE_OPTIONS,
         FACTOR_OPTIONS,
+        RANGES,
+        REQUIRED_ITEMS,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
+    let mut asking = HashSet::new();
     tx.query_all(&statements, &mut |index, row| {
         match (index, &mut found) {
             (0, _) => epoch = row.int(0)?,
@@ -115,6 +127,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 stores: Vec::new(),
                 factors: Vec::new(),
                 options: unset(Owner::Tenant),
+                ranges: Vec::new(),
             }),
             (5, Some(found)) => add_store(found, row)?,
             (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
@@ -125,6 +138,8 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 stores.filter(|one| one.id == store).for_each(|one| one.factors.push(factor));
             }
             (9, Some(found)) => drop(found.metadata.insert(row.text(0)?.to_owned(), row.text(1)?.into())),
+            (13, Some(found)) => add_range(found, row)?,
+            (14, Some(_)) => drop(asking.insert(row.id(0)?)),
             (_, Some(_)) => {
                 if index == 10 && row.bool(3)? {
                     wrong.insert((row.id(0)?, row.text(1)?.to_owned()));
@@ -138,6 +153,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     if let Some(found) = &mut found {
         set_options(found, &values);
         close_contradictory(found, &wrong);
+        close_asking(found, &asking);
         found.epoch = epoch;
     }
     Ok(found)
@@ -185,6 +201,46 @@ fn close_contradictory(application: &mut Application, wrong: &HashSet<(Uuid, Str
     }
 }
 
+/// Lets nobody in at a tenant with a required questionnaire item: this release has no page that asks for the answer. The
+/// platform itself stays open, so that an administrator can make the item optional.
+fn close_asking(application: &mut Application, asking: &HashSet<Uuid>) {
+    if application.resources.iter().any(|key| PLATFORM.contains(&key.as_str())) {
+        return;
+    }
+    for tenant in application.tenants.iter_mut().filter(|tenant| asking.contains(&tenant.facts.id)) {
+        tracing::warn!(tenant = %tenant.facts.id, "a questionnaire item is required, which is not supported: nobody can sign in at the tenant");
+        tenant.facts.instances.clear();
+        tenant.stores.clear();
+    }
+}
+
+/// The settings that are not served, as far as sign-ins are concerned.
+fn read_unserved(row: &Row<'_>) -> Result<Vec<Unserved>, Error> {
+    let encryption = |column| Ok::<_, Error>(row.optional_text(column)?.is_some());
+    let (id_token, userinfo) = (encryption(24)?, encryption(25)?);
+    let named = |is_set: bool| Encryption { alg: is_set.then_some(""), enc: None };
+    Ok(unserved(&ClientFacts {
+        is_pairwise: row.text(17)? == "Pairwise",
+        encrypts_access_tokens: !row.is_null(23)? && row.bool(23)?,
+        id_token_encryption: named(id_token),
+        userinfo_encryption: named(userinfo),
+        require_pushed_authorization_requests: row.bool(26)?,
+        security_profile: security_profile(row.text(14)?),
+        ..ClientFacts::default()
+    }))
+}
+
+fn add_range(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
+    let id = row.id(0)?;
+    let ends = (row.text(1)?.parse(), row.text(2)?.parse());
+    if let (Some(tenant), (Ok(lower), Ok(upper))) =
+        (application.tenants.iter_mut().find(|one| one.facts.id == id), ends)
+    {
+        tenant.ranges.push((lower, upper));
+    }
+    Ok(())
+}
+
 fn read_application(row: &Row<'_>) -> Result<Application, Error> {
     Ok(Application {
         id: row.id(0)?,
@@ -206,7 +262,7 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
             _ => ConsentMode::External,
         },
         allowed_response_types: row.text(13)?.to_owned(),
-        security_profile: row.text(14)?.to_owned(),
+        security_profile: security_profile(row.text(14)?),
         filters_resources: row.bool(15)?,
         includes_groups: row.bool(16)?,
         is_pairwise: row.text(17)? == "Pairwise",
@@ -219,7 +275,8 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
             _ => PkceMode::Required,
         },
         tells_in_id_token: row.text(22)? == "Scopes",
-        asks_for_second_factor: row.bool(23)?,
+        unserved: read_unserved(row)?,
+        asks_for_second_factor: row.bool(27)?,
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
         scopes: Vec::new(),

@@ -1,0 +1,176 @@
+//! Settings that are stored as documented and not served: their use is refused, and nothing is lost by it.
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, first, form, parameter, relate};
+use crate::{check_upgrade::refused, id};
+
+fn id_path(home: &Home) -> String {
+    format!("/ClientApp/{}", id(&home.app))
+}
+
+/// Empties a member of the client app, with the algorithm of content encryption that belongs to it.
+async fn clear(world: &World, home: &Home, member: &str) {
+    let path = format!("{BASE}{}", id_path(home));
+    let now = world.admin.get(&path).await.is(200).json();
+    let mut body = json!({ member: null, "concurrencyToken": now["concurrencyToken"] });
+    if let Some(of) = member.strip_suffix("Alg") {
+        body[format!("{of}Enc")] = json!(null);
+    }
+    let headers = [("content-type", "application/merge-patch+json")];
+    world.admin.send(http::Method::PATCH, &path, &headers, body.to_string().into_bytes()).await.expect(202);
+}
+
+/// The tokens of a person who signed in with `offline_access`.
+async fn tokens(world: &World, home: &Home) -> Value {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[("scope", "openid profile offline_access")])).await;
+    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json()
+}
+
+async fn userinfo(world: &World, tokens: &Value) -> Answer {
+    let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+    bearer.get("/connect/userinfo").await
+}
+
+async fn introspect(world: &World, home: &Home, token: &Value) -> Answer {
+    let fields = [
+        ("token", token.as_str().unwrap()),
+        ("client_id", id(&home.app)),
+        ("client_secret", home.secret.as_str()),
+    ];
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let sent = form(fields.into_iter()).into_bytes();
+    world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, sent).await
+}
+
+/// Asserts that the client app is refused, with a description that names the setting.
+#[track_caller]
+fn assert_refused(answer: Answer, member: &str) {
+    let body = answer.is(400).json();
+    assert_eq!(body["error"], "unauthorized_client", "{member}: {body}");
+    assert!(body["error_description"].as_str().unwrap().contains(member), "{member}: {body}");
+}
+
+/// The error of an authorization request, and its description; `None` where it was answered with a code.
+async fn refusal(browser: &mut Browser, home: &Home) -> Option<(String, String)> {
+    let left = browser.open(&home.request(&[])).await.left.unwrap();
+    Some((parameter(&left, "error")?, parameter(&left, "error_description").unwrap()))
+}
+
+on_both_engines! {
+    /// Encryption, pairwise subjects and pushed requests: an answer that is less private than its setting would not be noticed.
+    async fn an_app_with_a_setting_that_is_not_served_gets_no_tokens_for_people(world: World) {
+        let home = Home::new(&world).await;
+        let before = tokens(&world, &home).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for (member, set, unset, used_for_refresh) in [
+            ("subjectType", json!("Pairwise"), json!("Public"), true),
+            ("idTokenEncryptedResponseAlg", json!("RSA-OAEP-256"), json!(null), true),
+            ("accessTokenEncryptionEnabledOverride", json!(true), json!(null), true),
+            ("requirePushedAuthorizationRequests", json!(true), json!(false), false),
+        ] {
+            let waiting = browser.open(&home.request(&[])).await.left.unwrap();
+            change(&world, &id_path(&home), json!({ member: set })).await;
+            let (error, description) = refusal(&mut browser, &home).await.expect(member);
+            assert_eq!(error, "unauthorized_client", "{member}");
+            assert!(description.contains(member), "{member}: {description}");
+            if used_for_refresh {
+                let code = parameter(&waiting, "code").unwrap();
+                assert_refused(home.redeem(&world, &code, &[]).await, member);
+                let token = before["refresh_token"].as_str().unwrap();
+                assert_refused(home.refresh_at(&world.anonymous, token).await, member);
+            }
+            let listed = refused(&world.database);
+            assert!(listed.iter().any(|line| line.contains(member)), "{member}: {listed:?}");
+            if unset.is_null() {
+                clear(&world, &home, member).await;
+            } else {
+                change(&world, &id_path(&home), json!({ member: unset })).await;
+            }
+            assert_eq!(refusal(&mut browser, &home).await, None, "{member}");
+            assert_eq!(refused(&world.database), [""; 0]);
+        }
+        // the refresh token was refused before it was used
+        home.refresh_at(&world.anonymous, before["refresh_token"].as_str().unwrap()).await.expect(200);
+    }
+
+    async fn an_app_that_asks_for_encrypted_answers_gets_none_at_userinfo_and_introspection(world: World) {
+        let home = Home::new(&world).await;
+        let tokens = tokens(&world, &home).await;
+        change(&world, &id_path(&home), json!({ "userinfoEncryptedResponseAlg": "ECDH-ES" })).await;
+        let told = userinfo(&world, &tokens).await.problem(409, "conflict");
+        assert!(told["detail"].as_str().unwrap().contains("userinfoEncryptedResponseAlg"), "{told}");
+        introspect(&world, &home, &tokens["access_token"]).await.expect(200);
+        clear(&world, &home, "userinfoEncryptedResponseAlg").await;
+        change(&world, &id_path(&home), json!({ "introspectionEncryptedResponseAlg": "ECDH-ES" })).await;
+        userinfo(&world, &tokens).await.expect(200);
+        assert_refused(introspect(&world, &home, &tokens["access_token"]).await, "introspectionEncryptedResponseAlg");
+        let lines = refused(&world.database);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+    }
+
+    async fn an_app_whose_access_tokens_are_to_be_encrypted_gets_none_of_its_own(world: World) {
+        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let fields = [
+            ("grant_type", "client_credentials"),
+            ("client_id", id(&home.app)),
+            ("client_secret", home.secret.as_str()),
+        ];
+        world.anonymous.ask_for_token(&form(fields.into_iter())).await.expect(200);
+        change(&world, &id_path(&home), json!({ "accessTokenEncryptionEnabledOverride": true })).await;
+        let answer = world.anonymous.ask_for_token(&form(fields.into_iter())).await;
+        assert_refused(answer, "accessTokenEncryptionEnabledOverride");
+        change(&world, &id_path(&home), json!({ "accessTokenEncryptionEnabledOverride": false })).await;
+        world.anonymous.ask_for_token(&form(fields.into_iter())).await.expect(200);
+    }
+
+    /// No page of a sign-in asks for the answer. The console stays open, so that an administrator can change it.
+    async fn nobody_signs_in_at_a_tenant_with_a_required_questionnaire_item(world: World) {
+        let home = Home::new(&world).await;
+        let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Department", "isRequired": false });
+        let item = world.make("UserQuestionnaireItem", item).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        assert!(parameter(&answer, "code").is_some(), "{answer}");
+        let path = format!("/UserQuestionnaireItem/{}", id(&item));
+        change(&world, &path, json!({ "isRequired": true })).await;
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.left.is_none_or(|left| parameter(&left, "code").is_none()), "{}", page.html);
+        let listed = refused(&world.database);
+        assert!(listed.len() == 1 && listed[0].contains("isRequired"), "{listed:?}");
+        let page = Browser::new(&world).open("/console").await;
+        assert!(page.html.contains("name=\"password\""), "{}", page.html);
+        change(&world, &path, json!({ "isRequired": false })).await;
+        assert_eq!(refusal(&mut browser, &home).await, None);
+    }
+
+    /// A range of addresses chooses among the tenants of the client app, and admits nobody.
+    async fn the_range_that_holds_the_address_chooses_the_tenant(world: World) {
+        let home = Home::new(&world).await;
+        let subscription = first(&world, "/Subscription").await;
+        let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
+        relate(&world, &format!("/ClientApp/{}/tenants", id(&home.app)), &[&home.tenant, id(&other)]).await;
+        let ask = home.request(&[]);
+        let choice = Browser::new(&world).open(&ask).await;
+        assert!(!choice.html.contains("name=\"password\""), "somebody must choose a tenant: {}", choice.html);
+        let range = |lower: &str, upper: &str| json!({ "tenantId": home.tenant, "lower": lower, "upper": upper });
+        world.make("IpAddressRange", range("::1", "::1")).await;
+        world.make("IpAddressRange", range("192.0.2.0", "192.0.2.255")).await;
+        let choice = Browser::new(&world).open(&ask).await;
+        assert!(!choice.html.contains("name=\"password\""), "no range holds the address: {}", choice.html);
+        world.make("IpAddressRange", range("127.0.0.1", "127.0.0.1")).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&ask).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        let code = parameter(&answer, "code").unwrap();
+        let told = home.redeem(&world, &code, &[]).await.is(200).json();
+        assert_eq!(claims(&told["id_token"])["tid"], json!(home.tenant));
+        // of two that hold it none is chosen
+        let both = json!({ "tenantId": other["id"], "lower": "127.0.0.0", "upper": "127.255.255.255" });
+        world.make("IpAddressRange", both).await;
+        let choice = Browser::new(&world).open(&ask).await;
+        assert!(!choice.html.contains("name=\"password\""), "two ranges hold the address: {}", choice.html);
+    }
+}

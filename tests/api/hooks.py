@@ -111,7 +111,6 @@ DETAILS = [
     r"The cursor is not one of this feed\. .*",
     r"after is no cursor of the feed of these events\.",
     r"Name what is sent again in one of these ways: .*",
-    r"platform(User|Group)Id is a UUID\.",
     r"platformUserId and platformGroupId are not asked for together\.",
     r"The claim rule .* takes no client apps: .*",
 ]

@@ -1,22 +1,17 @@
 //! The operation that lists credentials of people with a role that were last set by somebody who does not hold that role.
 
 use chancery_application::{APPLICATION_USER, Asked, SetByOther, set_by_others};
-use chancery_record::{format_timestamp, parse_id};
+use chancery_record::format_timestamp;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::Administrator, Problem,
     QueryParameter, ROLES, Reply, Tx,
 };
 use serde_json::{Value as Json, json};
-use uuid::Uuid;
 
-/// The length of an id.
-const ID: usize = 36;
-const PERSON: QueryParameter =
-    QueryParameter::optional("platformUserId", "Asks about this platform user alone.", ID);
-const GROUP: QueryParameter = QueryParameter::optional(
+const PERSON: QueryParameter = QueryParameter::id("platformUserId", "Asks about this platform user alone.");
+const GROUP: QueryParameter = QueryParameter::id(
     "platformGroupId",
     "Asks about those alone who are in this platform group, at any depth.",
-    ID,
 );
 
 static REPLY: JsonForm = JsonForm { name: "CredentialsSetByOthers", schema };
@@ -65,7 +60,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 .added()];
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (person, group) = (id(call, &PERSON)?, id(call, &GROUP)?);
+    let (person, group) = (PERSON.read_id(&call.request)?, GROUP.read_id(&call.request)?);
     let asked = match (person, group) {
         (None, None) => Asked::All,
         (Some(person), None) => Asked::Person(person),
@@ -79,13 +74,6 @@ fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let answer = json!({ "isComplete": is_complete, "items": items });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
-}
-
-fn id(call: &Call, parameter: &QueryParameter) -> Result<Option<Uuid>, Problem> {
-    let text = parameter.read_optional(&call.request)?;
-    let read =
-        |text| parse_id(text).ok_or_else(|| Problem::invalid(format!("{} is a UUID.", parameter.name)));
-    text.map(read).transpose()
 }
 
 fn told(one: &SetByOther) -> Json {

@@ -1,5 +1,7 @@
 //! Query parameters of an operation's own.
 
+use chancery_record::{Uuid, parse_id};
+
 use crate::{Problem, Request};
 
 /// A query parameter of an operation's own.
@@ -22,6 +24,8 @@ pub enum QueryForm {
     Text(usize),
     /// A text of at most this many characters, that can be missing.
     Optional(usize),
+    /// An id, that can be missing.
+    Id,
     /// Texts that can be there several times: how many at most, and of how many characters each.
     Several(usize, usize),
     /// One of these words, that can be missing.
@@ -44,6 +48,11 @@ impl QueryParameter {
         Self { name, about, form: QueryForm::Optional(most) }
     }
 
+    /// An id, that can be missing.
+    pub const fn id(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, form: QueryForm::Id }
+    }
+
     /// Texts: how many at most, and of how many characters each.
     pub const fn several(name: &'static str, about: &'static str, (times, most): (usize, usize)) -> Self {
         Self { name, about, form: QueryForm::Several(times, most) }
@@ -61,6 +70,15 @@ impl QueryParameter {
     pub fn read_optional<'a>(&self, request: &'a Request) -> Result<Option<&'a str>, Problem> {
         let QueryForm::Optional(most) = self.form else { return Ok(None) };
         request.query(self.name).map(|text| self.fitting(text, most)).transpose()
+    }
+
+    /// Its id, if it is there.
+    ///
+    /// # Errors
+    /// It is not a UUID.
+    pub fn read_id(&self, request: &Request) -> Result<Option<Uuid>, Problem> {
+        let wrong = || Problem::invalid(format!("{} is a UUID.", self.name));
+        request.query(self.name).map(|text| parse_id(text).ok_or_else(wrong)).transpose()
     }
 
     /// Its texts.

@@ -216,6 +216,7 @@ fn own_parameter(parameter: &QueryParameter) -> Value {
         QueryForm::Optional(most) => {
             (false, json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": r"^[^\x00]*$" }))
         }
+        QueryForm::Id => (false, json!({ "type": "string", "format": "uuid" })),
         QueryForm::Several(times, most) => {
             let text =
                 json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": r"^[^\x00]*$" });

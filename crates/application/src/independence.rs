@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::Timestamp;
-use chancery_resource::{HeldRole, Problem, ProblemKind, RoleType, Tx};
+use chancery_resource::{Context, HeldRole, Problem, ProblemKind, RoleType, Tx};
 use uuid::Uuid;
 
 use crate::{carried_roles::of_actor, makers::makers_of};
@@ -13,13 +13,33 @@ const TRUSTED_AFTER: i64 = 7 * 24 * 3_600_000;
 /// The most makers that are followed. Who has more is independent of nobody.
 const MOST: usize = 1_000;
 
+/// Refuses an approval if the actor is not independent of the requester and of earlier approvers, who are the `others`, or if the
+/// actor's token was exchanged for the token of somebody else. `asked_on` is the time of the request.
+///
+/// # Errors
+/// 403; the store's.
+pub fn check_independence(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    others: &[Uuid],
+    asked_on: Timestamp,
+) -> Result<(), Problem> {
+    let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
+        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    };
+    if is_independent(tx, actor, others, asked_on)? {
+        return Ok(());
+    }
+    let detail = "Who asked for this or approved it made you, or gave you a credential, an identity, a role or a group \
+        membership that carries a role; or you did that to them; or somebody did it to both: somebody else must approve.";
+    Err(Problem::new(ProblemKind::Forbidden, detail))
+}
+
 /// Whether an actor is independent of each of the others, for what was asked for then: neither made the other, gave the other
 /// a credential, an identity, a role or a membership that carries one, directly or through others; nor did a third do that to
 /// both, unless it is SystemAdmin. The token of a directory is no third: it acts for whoever made it, who is followed.
-///
-/// # Errors
-/// The store's.
-pub fn is_independent(
+fn is_independent(
     tx: &mut Tx<'_>,
     actor: Uuid,
     others: &[Uuid],
@@ -39,13 +59,6 @@ pub fn is_independent(
         }
     }
     Ok(true)
-}
-
-/// The refusal of an approval by who is not independent of those who asked for it or approved it.
-pub fn not_independent() -> Problem {
-    let detail = "Who asked for this or approved it made you, or gave you a credential, an identity, a role or a group \
-        membership that carries a role; or you did that to them; or somebody did it to both: somebody else must approve.";
-    Problem::new(ProblemKind::Forbidden, detail)
 }
 
 fn is_token(tx: &mut Tx<'_>, actor: Uuid) -> Result<bool, Problem> {

@@ -24,7 +24,7 @@ pub use identity::{
     APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,
     LifecycleStatus,
 };
-pub use independence::{is_independent, not_independent};
+pub use independence::check_independence;
 pub use mirror::Mirror;
 pub use set_by_other::{Asked, CredentialKind, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};

@@ -1,7 +1,7 @@
 //! The transitions of a replacement. Each starts from the state that was read, or does not happen.
 
 use chancery_application::{
-    APPLICATION_USER, ApplicationUser, first_above, is_independent, not_independent, roles_of_people,
+    APPLICATION_USER, ApplicationUser, check_independence, first_above, roles_of_people,
 };
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
@@ -101,7 +101,9 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let detail = "Who asked for a replacement cannot approve it: somebody else must.";
         return Err(Problem::conflict(detail));
     }
-    check_independence(&call.context, tx, &replacement, was.rid)?;
+    let mut others = approvals(tx, was.rid)?;
+    others.extend(replacement.requested_by_actor_id);
+    check_independence(&call.context, tx, &others, replacement.requested_on)?;
     let added = tx.execute(
         &StateTable::IdentityReplacementApproval.insert(
             "(replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
@@ -121,26 +123,6 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     replacement.approved_by_actor_ids = Ids(approved);
     step(call, tx, &was, replacement, "approved")
-}
-
-/// Refuses an approval that is not independent: by an exchanged token, or by who made the requester or an earlier approver, was
-/// made by one of them, or has a maker in common with one.
-fn check_independence(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    replacement: &IdentityReplacement,
-    rid: i64,
-) -> Result<(), Problem> {
-    let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
-        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
-        return Err(Problem::new(ProblemKind::Forbidden, detail));
-    };
-    let mut others: Vec<Uuid> = approvals(tx, rid)?.into_iter().filter(|other| *other != actor).collect();
-    others.extend(replacement.requested_by_actor_id);
-    if !is_independent(tx, actor, &others, replacement.requested_on)? {
-        return Err(not_independent());
-    }
-    Ok(())
 }
 
 fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {

@@ -1,7 +1,7 @@
 //! Recovery transactions: a user who lost every authenticator is let back in, requested by one and approved
 //! by another.
 
-use chancery_application::{is_independent, not_independent};
+use chancery_application::check_independence;
 use chancery_record::{
     FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value, choice_types,
     id_types, record,
@@ -256,28 +256,12 @@ fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if transaction.requested_by_actor_id == call.context.actor {
             return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
         }
-        check_independence(&call.context, tx, transaction)?;
+        let requester = transaction.requested_by_actor_id;
+        check_independence(&call.context, tx, requester.as_slice(), transaction.requested_on)?;
         transaction.approved_by_actor_id = call.context.actor;
         Ok(())
     };
     advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, change)
-}
-
-/// Refuses an approval by who made the requester, was made by the requester, or has a maker in common with the requester.
-fn check_independence(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    transaction: &RecoveryTransaction,
-) -> Result<(), Problem> {
-    let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
-        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
-        return Err(Problem::new(ProblemKind::Forbidden, detail));
-    };
-    let others: Vec<Uuid> = transaction.requested_by_actor_id.into_iter().collect();
-    if !is_independent(tx, actor, &others, transaction.requested_on)? {
-        return Err(not_independent());
-    }
-    Ok(())
 }
 
 /// Refuses a recovery that was asked for or approved by somebody who holds less than the user carries now: it may have been

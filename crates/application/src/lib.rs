@@ -13,6 +13,7 @@ mod reconcile;
 mod set_by_other;
 mod sign_in_roles;
 mod sign_out;
+mod store_user;
 mod synchronize;
 mod user;
 

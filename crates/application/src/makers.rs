@@ -7,6 +7,8 @@ use chancery_record::{Timestamp, Value};
 use chancery_resource::{LIST, Problem, Sql, StoreError, Tx};
 use uuid::Uuid;
 
+use crate::store_user::{StoreUser, users_of};
+
 /// The most entries of the trail of one item that are looked at, the newest first.
 const MOST_ENTRIES: usize = 1_000;
 /// The most groups above a user.
@@ -18,13 +20,6 @@ const ABOVE: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM user
 
 /// Somebody who made something, and when, where that is known.
 pub type Maker = (Uuid, Option<Timestamp>);
-
-/// A user of a store.
-struct StoreUser {
-    store: i64,
-    instance: Uuid,
-    id: Uuid,
-}
 
 /// Who made these, directly. What one did to oneself is left out.
 ///
@@ -107,24 +102,6 @@ fn of_replacements(tx: &mut Tx<'_>, people: &[Uuid], makers: &mut Vec<Maker>) ->
         makers.extend(actors.into_iter().flatten().map(|actor| (actor, executed)));
         Ok(())
     })
-}
-
-/// Whom these people are in user stores.
-fn users_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<StoreUser>, StoreError> {
-    let sql = listing(
-        "SELECT o.rid, o.id, i.subject FROM application_user u \
-         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
-         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
-        people,
-    );
-    let mut users = Vec::new();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        if let Ok(id) = Uuid::try_parse(row.text(2)?) {
-            users.push(StoreUser { store: row.int(0)?, instance: row.id(1)?, id });
-        }
-        Ok(())
-    })?;
-    Ok(users)
 }
 
 fn of_user(tx: &mut Tx<'_>, user: &StoreUser, makers: &mut Vec<Maker>) -> Result<(), StoreError> {

@@ -14,6 +14,7 @@ use crate::{
     APPLICATION_GROUP, APPLICATION_USER,
     carried_roles::{of_actor, of_people},
     makers::makers_of_token,
+    store_user::{StoreUser, users_of},
 };
 
 /// The most people who are examined.
@@ -80,9 +81,7 @@ pub fn set_by_others(
     {
         return Ok((Vec::new(), true));
     }
-    let mut people = people(tx, asked)?;
-    let is_complete = people.len() <= MOST_PEOPLE;
-    people.truncate(MOST_PEOPLE);
+    let (mut people, is_complete) = people(tx, asked)?;
     let seen = visible(context, tx, &APPLICATION_USER, &people)?;
     people.retain(|person| seen.contains_key(person));
     let (mut judging, mut found) = (Judging::default(), Vec::new());
@@ -99,16 +98,6 @@ pub fn set_by_others(
         }
     }
     Ok((found, is_complete))
-}
-
-/// A user of a store, and the platform user of the same person.
-#[derive(Clone)]
-struct StoreUser {
-    person: Uuid,
-    store: i64,
-    instance: Uuid,
-    name: String,
-    id: Uuid,
 }
 
 /// A credential that somebody else set.
@@ -182,9 +171,9 @@ impl Judging {
     }
 }
 
-/// The people to examine: one or more above the limit if there are that many. For all people, those with no role but
+/// The people to examine, up to the limit, and whether these are all. For all people, those with no role but
 /// `ApplicationDataReader` come last, since that role is often assigned to everybody.
-fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
+fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<(Vec<Uuid>, bool), StoreError> {
     let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
     let counts = |line: &Role| line.role != RoleType::UserAdmin;
     let mut found = Found::default();
@@ -199,7 +188,9 @@ fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
             holders(tx, &role_condition("r.role_type", is_reader), &mut found)?;
         }
     }
-    Ok(found.order)
+    let is_complete = !found.is_cut && !found.is_full();
+    found.order.truncate(MOST_PEOPLE);
+    Ok((found.order, is_complete))
 }
 
 /// People without duplicates, in the order in which they were found.
@@ -207,6 +198,8 @@ fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<Vec<Uuid>, StoreError> {
 struct Found {
     known: BTreeSet<Uuid>,
     order: Vec<Uuid>,
+    /// Whether groups have more users than the limit, so that some were not looked up.
+    is_cut: bool,
 }
 
 impl Found {
@@ -257,6 +250,7 @@ fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), S
                 return Ok(());
             }
             let users = users_below(tx, instance, chunk)?;
+            found.is_cut |= users.len() > MOST_PEOPLE;
             for users in users.chunks(LIST) {
                 let mut sql = Sql::new(
                     "SELECT DISTINCT u.id FROM application_identity i JOIN application_user u \
@@ -300,20 +294,9 @@ fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<U
 /// The credentials of these people that others set, in all user stores.
 fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
     let mut by_store: HashMap<i64, HashMap<Uuid, StoreUser>> = HashMap::new();
-    let mut sql = Sql::new(
-        "SELECT o.rid, i.subject, u.id, o.id, o.name FROM application_user u \
-         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
-         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
-    );
-    sql.add_list(people.iter().copied().map(Value::Id));
-    tx.query(&sql.text, &sql.parameters, |row| {
-        if let Ok(id) = Uuid::try_parse(row.text(1)?) {
-            let (store, name) = (row.int(0)?, row.text(4)?.to_owned());
-            let user = StoreUser { person: row.id(2)?, store, instance: row.id(3)?, name, id };
-            by_store.entry(store).or_default().insert(id, user);
-        }
-        Ok(())
-    })?;
+    for user in users_of(tx, people)? {
+        by_store.entry(user.store).or_default().insert(user.id, user);
+    }
     let mut facts = Vec::new();
     for (store, users) in by_store {
         let ids: Vec<Uuid> = users.keys().copied().collect();
@@ -349,24 +332,25 @@ const KINDS: [(CredentialKind, &str); 4] = [
     ),
 ];
 
-/// The credentials of users of a store that others set.
+/// The credentials of users of a store that others set. Sends all queries together.
 fn of_store(
     tx: &mut Tx<'_>,
     store: i64,
     (ids, users): (&[Uuid], &HashMap<Uuid, StoreUser>),
     facts: &mut Vec<Fact>,
 ) -> Result<(), StoreError> {
-    for (kind, text) in KINDS {
+    let statements = KINDS.map(|(_, text)| {
         let mut sql = Sql::new(text).push(" AND u.quarantined_on IS NULL AND u.store = ").bind(store);
         sql.add(" AND u.id IN ");
         sql.add_list(ids.iter().copied().map(Value::Id));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            let Some(user) = users.get(&row.id(0)?) else { return Ok(()) };
-            let (credential, set_by) = (row.optional_id(1)?, row.id(2)?);
-            let set_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
-            facts.push(Fact { user: user.clone(), kind, credential, set_by, set_on });
-            Ok(())
-        })?;
-    }
-    Ok(())
+        sql
+    });
+    let statements = statements.each_ref().map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
+    tx.query_all(&statements, &mut |index, row| {
+        let (Some((kind, _)), Some(user)) = (KINDS.get(index), users.get(&row.id(0)?)) else { return Ok(()) };
+        let (credential, set_by) = (row.optional_id(1)?, row.id(2)?);
+        let set_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
+        facts.push(Fact { user: user.clone(), kind: *kind, credential, set_by, set_on });
+        Ok(())
+    })
 }

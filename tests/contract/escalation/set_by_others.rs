@@ -137,6 +137,23 @@ on_both_engines! {
         assert_eq!(told(&world, "").await, items);
     }
 
+    /// A group with more users than the limit makes the answer incomplete, even if none of them is a platform user yet.
+    async fn a_group_with_too_many_users_makes_the_answer_incomplete(world: World) {
+        let crowd = group(&world, "crowd", Some(("SystemAdmin", json!({})))).await;
+        let users: Vec<Value> = (0..1_001).map(|number| json!({ "loginName": format!("user{number}") })).collect();
+        let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
+        let ids: Vec<&Value> = users.as_array().unwrap().iter().map(|user| &user["id"]).collect();
+        let members = world.path(&format!("/Group/{}/users", id(&crowd)));
+        world.admin.post(&members, json!({ "relatedIds": ids[1..] })).await.expect(202);
+        assert_eq!(told(&world, "").await, Vec::<Value>::new(), "1,000 users are examined");
+        world.admin.post(&members, json!({ "relatedIds": ids[..1] })).await.expect(202);
+        let platform = world.all("ApplicationGroup?filter=name%20eq%20%22crowd%22").await[0].clone();
+        for of in [String::new(), format!("?platformGroupId={}", id(&platform))] {
+            let told = world.admin.get(&format!("{BASE}/CredentialSetByOther{of}")).await.is(200).json();
+            assert_eq!(told, json!({ "isComplete": false, "items": [] }), "{of}");
+        }
+    }
+
     /// Passkeys and security contacts that somebody else registered are listed each, until they are deleted.
     async fn passkeys_and_contacts_are_told_until_they_are_deleted(world: World) {
         allow(&world).await;

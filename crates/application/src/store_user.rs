@@ -1,0 +1,43 @@
+//! The users of user stores that platform users correspond to.
+
+use chancery_record::Value;
+use chancery_resource::{Sql, StoreError, Tx};
+use uuid::Uuid;
+
+/// A user of a store, and the platform user of the same person.
+#[derive(Clone)]
+pub struct StoreUser {
+    /// The platform user.
+    pub person: Uuid,
+    /// The row number of the user store.
+    pub store: i64,
+    /// The user store.
+    pub instance: Uuid,
+    /// The name of the user store.
+    pub name: String,
+    /// The user there.
+    pub id: Uuid,
+}
+
+/// The users of all user stores that are the same persons as these platform users.
+///
+/// # Errors
+/// The store's.
+pub fn users_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<StoreUser>, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT u.id, o.rid, o.id, o.name, i.subject FROM application_user u \
+         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
+         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
+    );
+    sql.add_list(people.iter().copied().map(Value::Id));
+    let mut users = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        // the subject of a user of a store is the user's id
+        if let Ok(id) = Uuid::try_parse(row.text(4)?) {
+            let (person, store, instance) = (row.id(0)?, row.int(1)?, row.id(2)?);
+            users.push(StoreUser { person, store, instance, name: row.text(3)?.to_owned(), id });
+        }
+        Ok(())
+    })?;
+    Ok(users)
+}

@@ -51,6 +51,11 @@ impl Cell {
         Self { kind, text: text.into(), ..Self::default() }
     }
 
+    /// A moment, by RFC 3339.
+    pub fn moment(iso: &str) -> Self {
+        Self { iso: iso.to_owned(), ..Self::of("moment", readable(iso)) }
+    }
+
     /// The same, telling a state.
     #[must_use]
     pub const fn toned(mut self, tone: &'static str) -> Self {
@@ -72,9 +77,7 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
         (_, Value::Null) => Cell::none(),
         (Kind::Bool, Value::Bool(true)) => Cell::of("flag", words.page("yes")).toned("good"),
         (Kind::Bool, Value::Bool(false)) => Cell::of("flag", words.page("no")).toned("off"),
-        (Kind::Time, Value::String(moment)) => {
-            Cell { iso: moment.clone(), ..Cell::of("moment", readable(moment)) }
-        }
+        (Kind::Time, Value::String(moment)) => Cell::moment(moment),
         (Kind::Choice(_) | Kind::Numbered(_), _) => {
             let text = chosen(field, value);
             Cell::of("badge", words.choice(&text)).toned(tone(&text))

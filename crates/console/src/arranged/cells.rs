@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{SOON_MS, Told, full_name, member};
 use crate::{
     agent,
-    fields::{Cell, Tag, cell, readable},
+    fields::{Cell, Tag, cell},
     pages::{history, reference::Names},
     words::raised,
 };
@@ -94,8 +94,7 @@ pub(super) fn cert_serves(row: &Value, (words, names): Told<'_>) -> Cell {
 }
 
 pub(super) fn cert_ends(row: &Value, _: Told<'_>) -> Cell {
-    let end = member(row, "validTo");
-    Cell { iso: end.clone(), ..Cell::of("moment", readable(&end)) }
+    moment_of(row, "validTo")
 }
 
 pub(super) fn cert_status(row: &Value, (words, _): Told<'_>) -> Cell {
@@ -194,8 +193,7 @@ pub(super) fn token_used(row: &Value, _: Told<'_>) -> Cell {
 }
 
 pub(super) fn moment_of(row: &Value, wire: &str) -> Cell {
-    let moment = member(row, wire);
-    Cell { iso: moment.clone(), ..Cell::of("moment", readable(&moment)) }
+    Cell::moment(&member(row, wire))
 }
 
 pub(super) fn role(row: &Value, (words, _): Told<'_>) -> Cell {

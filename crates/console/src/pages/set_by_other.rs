@@ -15,7 +15,7 @@ use super::{
 use crate::{
     call::call,
     directory::{Resource, encoded, find, operation},
-    fields::{Cell, plain, readable},
+    fields::{Cell, plain},
     parts::{Card, Line},
     visit::Visit,
 };
@@ -71,16 +71,11 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         .iter()
         .map(|item| {
             let role = words.choice(&plain(&item["role"])).to_owned();
-            let set_on = plain(&item["setOn"]);
-            let moment = match set_on.as_str() {
-                "" => Cell::none(),
-                _ => Cell { iso: set_on.clone(), ..Cell::of("moment", readable(&set_on)) },
-            };
             let cells = [
                 Cell::of("title", name(visit, &item[PERSON], &names)).with_sub(role),
                 Cell::of("text", kind(visit, item)),
                 Cell::of("text", name(visit, &item["setBy"], &names)),
-                moment,
+                item["setOn"].as_str().map_or_else(Cell::none, Cell::moment),
             ];
             json!({ "id": plain(&item["userId"]), "href": place(visit, item), "avatar": null, "cells": cells })
         })

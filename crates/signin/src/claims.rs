@@ -1,5 +1,7 @@
 //! The claims of a person that a client app gets for the granted scopes (OpenID Connect Core 1.0, section 5.4).
 
+use std::sync::LazyLock;
+
 use chancery_oauth::OPENID;
 use chancery_resource::{Problem, StoreError, Tx};
 use chancery_store::Row;
@@ -33,6 +35,17 @@ const MOST_GROUPS: usize = 500;
 const MOST_GROUP_BYTES: usize = 4096;
 /// The units of an entry's number in a second.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
+/// The scopes whose claims are columns of the user.
+const USER_SCOPES: [&str; 3] = ["profile", "email", "phone"];
+/// The query for the columns of all claims, the confirmations and the number of the last audit entry.
+static READ_USER: LazyLock<String> = LazyLock::new(|| {
+    let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
+    format!(
+        "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
+         WHERE store = ?1 AND rid = ?2",
+        columns.join(", ")
+    )
+});
 
 /// The claims that say what a person is, each with its column.
 pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -71,7 +84,10 @@ pub fn in_id_token(
     if !application.tells_in_id_token || !has(scope, OPENID) {
         return Ok(Map::new());
     }
-    let mut claims = of_scopes(tx, admitted, scope)?.unwrap_or_default();
+    let mut claims = Map::new();
+    if USER_SCOPES.iter().any(|word| has(scope, word)) {
+        claims = of_scopes(tx, admitted, scope)?.unwrap_or_default();
+    }
     if application.includes_groups {
         let groups = person::group_names(tx, admitted.user)?;
         let is_short = groups.iter().map(String::len).sum::<usize>() <= MOST_GROUP_BYTES;
@@ -93,13 +109,7 @@ fn of_scopes(
     admitted: &Admitted,
     scope: &str,
 ) -> Result<Option<Map<String, Value>>, Problem> {
-    let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
-    let text = format!(
-        "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
-         WHERE store = ?1 AND rid = ?2",
-        columns.join(", ")
-    );
-    let found = tx.one(&text, &[admitted.store.into(), admitted.user.into()], |row| {
+    let found = tx.one(&READ_USER, &[admitted.store.into(), admitted.user.into()], |row| {
         let mut claims = Map::new();
         let (email, phone) = (PROFILE.len(), PROFILE.len() + 1);
         if has(scope, "profile") {

@@ -62,7 +62,7 @@ pub struct AuthorizationRequest {
     pub scope: Option<Scope>,
     /// `state`, up to 4,096 characters.
     pub state: Option<String>,
-    /// `nonce`, up to 512 characters.
+    /// `nonce`, up to 1,024 characters.
     pub nonce: Option<String>,
     /// `code_challenge`, of the method S256.
     pub challenge: Option<Challenge>,

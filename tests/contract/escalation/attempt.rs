@@ -77,7 +77,10 @@ pub async fn judge(attempts: &[Attempt], above: &Client, lower: &[(RoleType, Cli
             let (status, answer) = attempt.by(client).await;
             is_done |= status == allowed;
             is_explained |= status == 403 && (allowed == 403 || answer.contains("SystemAdmin"));
-            let is_refused = [400, 403, 404, 409].contains(&status);
+            let is_out_of_sight = status == 404 || (status == 400 && answer.contains("names no "));
+            // other 400 and 409 do not prove that the caller is refused, if a SystemAdmin may do the same
+            let is_wrong_anyway = [400, 409].contains(&status) && (attempt.is_open || allowed >= 300);
+            let is_refused = status == 403 || is_out_of_sight || is_wrong_anyway;
             if !(is_refused || (attempt.is_open && status == allowed)) {
                 let answer: String = answer.chars().take(300).collect();
                 wrong.push(format!("{}, {named}: {status}, others {allowed}: {answer}", role.name()));

@@ -1,11 +1,10 @@
 //! Verifies the audit trails of a database against their last checkpoints.
 
-use chancery_auth::ensure_keys;
+use chancery_auth::{all_audit_keys, ensure_keys};
 use chancery_ledger::{AuditKeys, Checkpoint, Frontier, TILE};
 use chancery_resource::{MasterKey, read_leaves, read_position};
 use chancery_store::{Error, Mode, Store, Tx};
 use chancery_web::now;
-use serde_json::json;
 
 use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
 
@@ -17,7 +16,7 @@ use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
 pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<String>, StartError> {
     let master = master.clone();
     let checked = store.run("CheckTrails", Mode::Long, None, move |tx| {
-        let keys = keys(tx, &master)?;
+        let keys = trail_keys(tx, &master)?;
         let mut trees = Vec::new();
         tx.query("SELECT store, size, checkpoint FROM audit_tree ORDER BY store", &[], |row| {
             trees.push((row.int(0)?, read_position(row, 1)?, row.optional_text(2)?));
@@ -35,15 +34,12 @@ pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<Strin
 }
 
 /// All keys that have signed the trails.
-fn keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<AuditKeys, Error> {
+///
+/// # Errors
+/// The master key does not match, or the store's.
+pub fn trail_keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<AuditKeys, Error> {
     let (keyring, _) = ensure_keys(tx, master, now())?;
-    let mut keys = keyring.audit_jwks;
-    tx.query("SELECT jwk FROM audit_key", &[], |row| {
-        let broken = |_| Error::Internal("a kept key of the audit trail cannot be read".into());
-        keys.push(serde_json::from_str(row.text(0)?).map_err(broken)?);
-        Ok(())
-    })?;
-    AuditKeys::from_jwks(&json!({ "keys": keys }).to_string())
+    AuditKeys::from_jwks(&all_audit_keys(tx, keyring.audit_jwks)?)
         .map_err(|error| Error::Internal(format!("the keys of the audit trail: {error}")))
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::{BufReader, pipe};
 
-use chancery_auth::{all_audit_keys, ensure_keys};
 use chancery_ledger::AuditKeys;
 use chancery_record::Timestamp;
 use chancery_resource::MasterKey;
@@ -10,11 +9,11 @@ use chancery_store::{Error, Mode, Store};
 use tokio::runtime::Runtime;
 
 use super::say;
-use crate::audit::export;
+use crate::{audit::export, trail_check::trail_keys};
 
 /// Verifies the trail of each user store, and that of the configuration.
 pub fn verify(runtime: &Runtime, store: &Store, master: &MasterKey, now: Timestamp) -> Result<(), String> {
-    let (keys, names) = find(runtime, store, master, now)?;
+    let (keys, names) = find(runtime, store, master)?;
     for name in names {
         let (reader, writer) = pipe().map_err(|error| error.to_string())?;
         let (store, master, of) = (store.clone(), master.clone(), name.clone());
@@ -42,16 +41,10 @@ pub fn verify(runtime: &Runtime, store: &Store, master: &MasterKey, now: Timesta
 }
 
 /// The keys that signed entries, and the names of the trails.
-fn find(
-    runtime: &Runtime,
-    store: &Store,
-    master: &MasterKey,
-    now: Timestamp,
-) -> Result<(AuditKeys, Vec<String>), String> {
+fn find(runtime: &Runtime, store: &Store, master: &MasterKey) -> Result<(AuditKeys, Vec<String>), String> {
     let master = master.clone();
     let find = store.run("FindTrails", Mode::Long, None, move |tx| {
-        let (keyring, _) = ensure_keys(tx, &master, now)?;
-        let keys = all_audit_keys(tx, keyring.audit_jwks)?;
+        let keys = trail_keys(tx, &master)?;
         let mut names = vec!["management".to_owned()];
         tx.query("SELECT id FROM idp_instance WHERE store_name_key IS NOT NULL ORDER BY rid", &[], |row| {
             names.push(row.id(0)?.to_string());
@@ -59,7 +52,5 @@ fn find(
         })?;
         Ok((keys, names))
     });
-    let (keys, names) = runtime.block_on(find).map_err(|error: Error| error.to_string())?;
-    let keys = AuditKeys::from_jwks(&keys).map_err(|error| error.to_string())?;
-    Ok((keys, names))
+    runtime.block_on(find).map_err(|error: Error| error.to_string())
 }

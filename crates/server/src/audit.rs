@@ -17,7 +17,7 @@ use clap::Subcommand;
 
 pub use export::{ExportError, ExportSummary, export};
 
-use crate::{Arguments, Config, start::read_master_key};
+use crate::{Arguments, Config, key_file::read_master_key};
 
 const EXPORT_HELP: &str = "\
 The file has JSON lines: a head with the trail's newest signed checkpoint, then the hashes of 256

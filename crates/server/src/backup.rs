@@ -1,9 +1,8 @@
 //! `chancery backup`: a copy of an embedded database and its manifest, made while the server may run.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -17,8 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Config,
-    start::{StartError, read_master_key},
+    key_file::read_master_key,
+    start::StartError,
     trail_check::check_trails,
+    whole_file::{beside, remove, replace, sync_folder},
 };
 
 pub const BACKUP_HELP: &str = "\
@@ -87,6 +88,13 @@ impl Manifest {
         signature.is_ok_and(|signature| master.has_signed(PURPOSE, &self.unsigned(), &signature))
     }
 
+    /// Writes the manifest of a backup.
+    fn write(&self, backup: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        replace(&Self::path_of(backup), &text)
+    }
+
     /// Reads the manifest of a backup, and checks that it was made under this master key.
     ///
     /// # Errors
@@ -117,21 +125,23 @@ impl Manifest {
     }
 }
 
-/// A path with a suffix appended to the file name.
-pub fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
+/// Removes the write-ahead log and the shared memory file of an SQLite database that no process has open.
+///
+/// # Errors
+/// Those of the file system.
+pub fn remove_logs(database: &Path) -> io::Result<()> {
+    for ending in ["-wal", "-shm"] {
+        let mut name = database.as_os_str().to_owned();
+        name.push(ending);
+        remove(name.as_ref())?;
+    }
+    Ok(())
 }
 
-/// The files that SQLite has beside a database.
-pub fn logs_of(path: &Path) -> [PathBuf; 2] {
-    ["-wal", "-shm"].map(|ending| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        name.into()
-    })
+/// Removes an unfinished copy; errors are ignored.
+pub fn discard(partial: &Path) {
+    let _ = remove_logs(partial);
+    let _ = remove(partial);
 }
 
 /// Copies all bytes of a reader, and returns their number and their SHA-256 digest.
@@ -155,15 +165,6 @@ pub fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<(u64, Strin
     }
     let hex = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
     Ok((bytes, hex.concat()))
-}
-
-/// Syncs the folder of a file, so that a rename in it survives a power loss.
-///
-/// # Errors
-/// Those of the file system.
-pub fn sync_folder(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or_else(|| ".".as_ref()))?.sync_all()
 }
 
 /// Copies the database to a file, and returns a report as text.
@@ -197,9 +198,7 @@ pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartErro
     copied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
     let done = finish(&partial, output, &master).await;
     if done.is_err() {
-        for left in logs_of(&partial).iter().chain([&partial]) {
-            let _ = fs::remove_file(left);
-        }
+        discard(&partial);
     }
     done
 }
@@ -219,12 +218,7 @@ async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<Str
     let checkpoints = checkpoints?;
     let trails = checkpoints.len();
     let unwritten = |error: io::Error| StartError::new(format!("cannot write {}", output.display()), error);
-    for log in logs_of(partial) {
-        match fs::remove_file(log) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error)),
-            _ => {}
-        }
-    }
+    remove_logs(partial).map_err(unwritten)?;
     let mut file = File::open(partial).map_err(unwritten)?;
     let (bytes, sha256) = copy(&mut file, &mut io::sink()).map_err(unwritten)?;
     file.sync_all().map_err(unwritten)?;
@@ -242,7 +236,7 @@ async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<Str
         signature: String::new(),
     };
     manifest.sign(master);
-    write_whole(&Manifest::path_of(output), &manifest).map_err(unwritten)?;
+    manifest.write(output).map_err(unwritten)?;
     fs::rename(partial, output).map_err(unwritten)?;
     sync_folder(output).map_err(unwritten)?;
     Ok(format!(
@@ -252,16 +246,6 @@ async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<Str
         manifest.schema,
         manifest.master_key
     ))
-}
-
-/// Writes a manifest to a temporary file, and renames it.
-fn write_whole(path: &Path, manifest: &Manifest) -> io::Result<()> {
-    let partial = beside(path, "partial");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;
-    file.write_all(&serde_json::to_vec_pretty(manifest)?)?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&partial, path)
 }
 
 #[cfg(test)]
@@ -287,12 +271,12 @@ mod tests {
         let mut manifest =
             Manifest { format: FORMAT.to_owned(), master_key: master.id(), bytes: 7, ..Manifest::default() };
         manifest.sign(&master);
-        super::write_whole(&Manifest::path_of(&backup), &manifest).unwrap();
+        manifest.write(&backup).unwrap();
         assert_eq!(Manifest::read(&backup, &master).unwrap().bytes, 7);
         let other = Manifest::read(&backup, &MasterKey::generate()).unwrap_err().to_string();
         assert!(other.contains(&master.id()), "{other}");
         manifest.bytes = 8;
-        super::write_whole(&Manifest::path_of(&backup), &manifest).unwrap();
+        manifest.write(&backup).unwrap();
         let changed = Manifest::read(&backup, &master).unwrap_err().to_string();
         assert!(changed.contains("was changed"), "{changed}");
         std::fs::remove_dir_all(&folder).unwrap();

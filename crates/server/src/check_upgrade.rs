@@ -11,7 +11,8 @@ use chancery_store::{Mode, Settings, Store};
 
 use crate::{
     Arguments, Config,
-    start::{cause_of, read_master_key, services},
+    key_file::read_master_key,
+    start::{cause_of, services},
 };
 
 /// What explains the command.

@@ -20,7 +20,12 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Arguments, Config, config::secrets, database_lock::DatabaseLock, running, start::read_master_key,
+    Arguments, Config,
+    config::secrets,
+    database::{lock, lock_existing},
+    database_lock::DatabaseLock,
+    key_file::read_master_key,
+    running,
 };
 
 /// What explains the command.
@@ -97,11 +102,7 @@ impl CopyCommand {
 
 /// Opens the database to be copied, which no server may be using.
 fn open_source(from: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
-    let lock = match from {
-        Target::Sqlite(path) if !path.exists() => return Err(format!("{} is not there", path.display())),
-        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
-        Target::Postgres(_) => None,
-    };
+    let lock = lock_existing(from).map_err(|error| error.to_string())?;
     let store = Store::open_to_read(from, settings);
     Ok((lock, store.map_err(|error| format!("cannot open the database: {error}"))?))
 }
@@ -109,13 +110,12 @@ fn open_source(from: &Target, settings: Settings) -> Result<(Option<DatabaseLock
 /// Opens the database to be filled, with the schema of this program. A server has never started on it.
 fn open_target(to: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
     let failed = |error: &Error| format!("cannot open the target: {error}");
-    let lock = match to {
-        Target::Sqlite(path) if path.exists() => {
-            return Err(format!("{} is there: name a file that is not", path.display()));
-        }
-        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
-        Target::Postgres(_) => None,
-    };
+    if let Target::Sqlite(path) = to
+        && path.exists()
+    {
+        return Err(format!("{} is there: name a file that is not", path.display()));
+    }
+    let lock = lock(to).map_err(|error| error.to_string())?;
     if Store::has_sealed_keys(to, settings).map_err(|error| failed(&error))? {
         return Err("the target is not empty: a server has started on it".into());
     }

@@ -6,9 +6,7 @@ use chancery_store::{Error, Mode, Place, StateTable, Store, Tx};
 use chancery_web::now;
 
 use crate::{
-    Config,
-    start::{StartError, open_existing, read_master_key},
-    trail_check::check_whole,
+    Config, database::open_existing, key_file::read_master_key, start::StartError, trail_check::check_whole,
 };
 
 pub const ADOPT_HELP: &str = "\

@@ -1,21 +1,21 @@
 //! `chancery key`: rotates the master key.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _, stderr},
-    os::unix::fs::OpenOptionsExt as _,
+    io::{Write as _, stderr},
     path::Path,
     process::ExitCode,
 };
 
 use chancery_auth::{ensure_root, wrap_keys};
 use chancery_resource::MasterKey;
-use chancery_store::{Error, KEY_ROOT, Mode, Settings, StateTable, Store, Target};
+use chancery_store::{Error, KEY_ROOT, Mode, Settings, StateTable, Store};
 use chancery_web::now;
 use clap::Subcommand;
 use tokio::runtime::Runtime;
 
-use crate::{Arguments, Config, database_lock::DatabaseLock, running, start::read_master_key};
+use crate::{
+    Arguments, Config, database::lock_existing, key_file::read_master_key, running, whole_file::replace,
+};
 
 const ROTATE_HELP: &str = "\
 Inserts a new key at the beginning of the master key file. It encrypts what is stored from then on; the former
@@ -67,11 +67,7 @@ fn rotate(arguments: &Arguments) -> Result<usize, String> {
     let path = &config.master_key_file;
     let master = read_master_key(path).map_err(|error| error.to_string())?;
     let settings = Settings { connections: 2, ..config.store };
-    let _lock = match &config.database {
-        Target::Sqlite(path) if !path.exists() => return Err(format!("{} is not there", path.display())),
-        Target::Sqlite(path) => Some(DatabaseLock::take(path).map_err(|error| error.to_string())?),
-        Target::Postgres(_) => None,
-    };
+    let _lock = lock_existing(&config.database).map_err(|error| error.to_string())?;
     if !Store::has_sealed_keys(&config.database, settings).map_err(|error| told(&error))? {
         return Err("no server has started on this database: name the server's own".into());
     }
@@ -106,23 +102,4 @@ async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usi
     };
     store.run("WrapKeys", Mode::Write, None, wrap).await.map_err(failed)?;
     Ok(count)
-}
-
-/// Replaces the file atomically; it is readable by its owner only.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = Path::new(&new);
-    // what an interrupted rotation left behind may have another mode
-    match fs::remove_file(new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(new, path)?;
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    File::open(folder)?.sync_all()
 }

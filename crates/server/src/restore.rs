@@ -20,12 +20,13 @@ use clap::Args;
 
 use crate::{
     Config,
-    backup::{Manifest, beside, copy, logs_of, sync_folder},
+    backup::{Manifest, copy, discard, remove_logs},
+    database::{open, open_existing, prepare_files},
     installation::{begin_restoring, end_restoring, record},
-    start::{
-        Assembled, StartError, assemble, open, open_existing, prepare_files, read_master_key, url_of_config,
-    },
+    key_file::read_master_key,
+    start::{Assembled, StartError, assemble, url_of_config},
     trail_check::check_trails,
+    whole_file::{beside, sync_folder},
 };
 
 pub const RESTORE_HELP: &str = "\
@@ -137,23 +138,14 @@ impl Restoring<'_> {
             )));
         }
         let partial = beside(path, "restoring");
-        let leftovers = || {
-            logs_of(&partial).iter().chain([&partial]).for_each(|left| {
-                let _ = fs::remove_file(left);
-            });
-        };
-        leftovers();
+        // what an interrupted restore left behind
+        discard(&partial);
         let done = self.prepare(file, &manifest, &partial).await;
-        let told = done.inspect_err(|_| leftovers())?;
+        let told = done.inspect_err(|_| discard(&partial))?;
         let unwritten =
             |error: io::Error| StartError::new(format!("cannot put {} in place", path.display()), error);
         // the write-ahead log of the former database must not be applied to the new one
-        for log in logs_of(path).iter().chain(&logs_of(&partial)) {
-            match fs::remove_file(log) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error)),
-                _ => {}
-            }
-        }
+        remove_logs(path).and_then(|()| remove_logs(&partial)).map_err(unwritten)?;
         fs::rename(&partial, path).and_then(|()| sync_folder(path)).map_err(unwritten)?;
         Ok(format!("{} of {} is at {}. {told}", file.display(), manifest.made_on, path.display()))
     }
@@ -161,7 +153,9 @@ impl Restoring<'_> {
     /// Copies a backup to a temporary file, checks the copy, and finishes the restore in it: an interrupted restore leaves the former
     /// database unchanged.
     async fn prepare(&self, file: &Path, manifest: &Manifest, partial: &Path) -> Result<String, StartError> {
-        let unread = |error: io::Error| failed(format_args!("{}: {error}", file.display()));
+        let unread = |error: io::Error| {
+            failed(format_args!("cannot copy {} to {}: {error}", file.display(), partial.display()))
+        };
         let mut from = File::open(file).map_err(unread)?;
         let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(partial);
         let mut to = made.map_err(unread)?;

@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::Path,
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
 };
@@ -18,21 +15,21 @@ use chancery_resource::{
     AppContext, AuditSigner, Context, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope,
     Service, Tails,
 };
-use chancery_store::{Error, Figure, Mode, Store, Target};
+use chancery_store::{Error, Figure, Mode, Store};
 use chancery_web::{
     App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve, while_starting,
 };
 use serde_json::json;
 
 use crate::{
-    Config, ConfigError, Reload, RootAccess, build,
-    config::private::check_private,
-    console,
+    Config, ConfigError, Reload, RootAccess, build, console,
+    database::{check_there, on_database, open, open_existing, prepare_files},
     database_lock::DatabaseLock,
     elsewhere,
     erasure_list::ErasureList,
     first_start, installation,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
+    key_file::{ensure_master_key, read_master_key},
     log, recover,
     trail_check::check_whole,
     webhook,
@@ -134,7 +131,7 @@ impl Server {
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         tracing::info!(%address, "starting");
         let start = async {
-            let master = master_key(config).await?;
+            let master = ensure_master_key(config).await?;
             let store = open(config).await?;
             check_whole(&store, &master).await?;
             let standing = installation::learn(&store, config).await?;
@@ -224,7 +221,7 @@ impl Server {
 /// # Errors
 /// What failed, for people.
 pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
-    check_there(config)?;
+    check_there(&config.database)?;
     let master = read_master_key(&config.master_key_file)?;
     let (_lock, store) = open_existing(config).await?;
     let is_used = store.run("Recover", Mode::Quick, None, |tx| {
@@ -266,27 +263,6 @@ pub fn url_of_config(config: &Config) -> String {
     config.public_url.clone().unwrap_or_else(|| url_of("http", config.listen))
 }
 
-/// Opens the database of an installation for a command, with the lock of an embedded one.
-///
-/// # Errors
-/// There is none, another server holds it, or it cannot be opened.
-pub async fn open_existing(config: &Config) -> Result<(Option<DatabaseLock>, Store), StartError> {
-    check_there(config)?;
-    let lock = prepare_files(config)?;
-    Ok((lock, open(config).await?))
-}
-
-/// Refuses an embedded database that does not exist, since opening it would create one.
-fn check_there(config: &Config) -> Result<(), StartError> {
-    match &config.database {
-        Target::Sqlite(path) if !path.exists() => {
-            let what = format!("{} is not there", path.display());
-            Err(StartError::new(what, "name the server's own database"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Makes a link by which the first administrator comes in; any former one ends.
 ///
 /// # Errors
@@ -316,24 +292,6 @@ async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, St
     bound.map_err(|error| StartError::new(format!("cannot listen on {address}"), error))
 }
 
-pub async fn open(config: &Config) -> Result<Store, StartError> {
-    let (database, settings) = (config.database.clone(), config.store);
-    on_database(move || Store::open(&database, settings)).await
-}
-
-async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
-    let (database, settings) = (config.database.clone(), config.store);
-    on_database(move || Store::has_sealed_keys(&database, settings)).await
-}
-
-/// Does what blocks on the database.
-async fn on_database<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, StartError> {
-    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
-    tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
-}
-
 /// A problem's cause, for the log.
 pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
@@ -343,7 +301,7 @@ pub fn cause_of(problem: Problem) -> String {
 pub struct Assembled<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// The master key, in the era of the installation.
+    /// The master key; of a server, which gives tokens out, in the era of the installation.
     pub master: MasterKey,
     /// The server's public URL.
     pub public_url: &'a str,
@@ -454,64 +412,4 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
 /// The context in which the server itself acts now.
 pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
     Context::of_server(context, scope, now())
-}
-
-/// Creates the folders, and locks an embedded database for this process.
-pub fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError> {
-    let make = |folder: &Path| {
-        // an existing folder keeps its permissions
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .recursive(true)
-            .create(folder)
-            .map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
-    };
-    make(&config.data_dir)?;
-    let Target::Sqlite(path) = &config.database else { return Ok(None) };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make(folder)?;
-    }
-    DatabaseLock::take(path).map(Some)
-}
-
-/// Reads the master key, or creates it, readable by its owner alone. It is never made anew beside a database that has data:
-/// the new one opens nothing there, and would take the old one's place in backups.
-async fn master_key(config: &Config) -> Result<MasterKey, StartError> {
-    let path = &config.master_key_file;
-    // another process may make the key and the database meanwhile, in this order
-    if !path.exists() && has_sealed_keys(config).await? && !path.exists() {
-        return Err(StartError::new(
-            format!("master key {} is not there", path.display()),
-            "the database has keys that it sealed. Put the file back from a backup, or name where it is by \
-             CHANCERY_MASTER_KEY_FILE; nothing was written",
-        ));
-    }
-    let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(mut file) => {
-            let key = MasterKey::generate();
-            file.write_all(key.expose()).and_then(|()| file.sync_all()).map_err(failed)?;
-            return Ok(key);
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(failed(error)),
-    }
-    read_master_key(path)
-}
-
-/// Reads the master key, which nobody else may.
-pub fn read_master_key(path: &Path) -> Result<MasterKey, StartError> {
-    let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
-    check_private(path).map_err(|error| StartError(format!("master key: {error}")))?;
-    let mut bytes = zeroize::Zeroizing::new(Vec::new());
-    File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
-    MasterKey::new(&bytes).ok_or_else(|| {
-        StartError::new(format!("master key {}", path.display()), "must be keys of 32 bytes each, one to 16")
-    })
 }

@@ -6,7 +6,7 @@ use chancery_trust::Anchors;
 use chancery_web::Tls;
 
 use super::{Config, ConfigError, private::check_private};
-use crate::start::read_master_key;
+use crate::key_file::read_master_key;
 
 impl Config {
     /// Checks all files that the configuration names, as a start reads them.

@@ -10,7 +10,7 @@ use std::{
 
 use zeroize::Zeroizing;
 
-/// The largest file that is read as a secret: a line of text, not a database whose name was given instead.
+/// The largest file that is read as a secret, in bytes. A secret is a line of text or some keys; a larger file was named by mistake.
 const MOST_BYTES: u64 = 64 << 10;
 /// The mode bits of others, and the group's bits for write and execute.
 const NEVER: u32 = 0o037;
@@ -51,11 +51,22 @@ fn refusal(mode: u32, owner: u32, own: u32) -> Option<&'static str> {
     (mode & GROUP_READS != 0 && !is_handed_out).then_some("its group can read it")
 }
 
+/// Reads a secret text from a file that only its owner can read.
+///
+/// # Errors
+/// As [`read_private`]; the file is not UTF-8.
+pub fn read_private_text(path: &Path) -> io::Result<Zeroizing<String>> {
+    let bytes = read_private(path)?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| named(path, io::ErrorKind::InvalidData, &"it is no text: it is not UTF-8"))?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
 /// Reads a secret from a file that is private.
 ///
 /// # Errors
-/// The file cannot be read, is not private, is too large for a secret or no text. The error names the file.
-pub fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
+/// The file cannot be read, is not private, or is too large for a secret. The error names the file.
+pub fn read_private(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     let failed = |error: io::Error| named(path, error.kind(), &error);
     let file = File::open(path).map_err(failed)?;
     let facts = file.metadata().map_err(failed)?;
@@ -63,13 +74,13 @@ pub fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
     if !facts.is_file() {
         return Err(named(path, io::ErrorKind::InvalidInput, &"it is no file"));
     }
-    let mut text = Zeroizing::new(String::new());
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
+    let mut bytes = Zeroizing::new(Vec::new());
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MOST_BYTES {
         let why = format!("it has more than {} KiB, which is no secret", MOST_BYTES >> 10);
         return Err(named(path, io::ErrorKind::InvalidInput, &why));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     ConfigError,
-    private::{check_private, read_private},
+    private::{check_private, read_private_text},
 };
 use crate::arguments::Options;
 
@@ -58,7 +58,7 @@ pub fn text(
         }
         (None, Some(file)) => file,
     };
-    let text = read_private(&file).map_err(|error| ConfigError(format!("{name}: {error}")))?;
+    let text = read_private_text(&file).map_err(|error| ConfigError(format!("{name}: {error}")))?;
     match text.trim_end() {
         "" => Err(ConfigError(format!("{name}: {}: it holds nothing but white space", file.display()))),
         trimmed => Ok(Some(trimmed.to_owned())),

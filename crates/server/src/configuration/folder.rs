@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     config::{
-        private::read_private,
+        private::read_private_text,
         secrets::{credential, credentials},
     },
     login::plain,
@@ -101,7 +101,7 @@ impl Folder {
             }
             let secret = match credential(credentials.as_deref(), name) {
                 Some(file) => {
-                    Some(read_private(&file).map_err(|error| error.to_string())?.as_str().to_owned())
+                    Some(read_private_text(&file).map_err(|error| error.to_string())?.as_str().to_owned())
                 }
                 None => env::var(name).ok(),
             };

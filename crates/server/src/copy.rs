@@ -6,7 +6,6 @@ use std::{
     collections::BTreeMap,
     io::{Write as _, stderr},
     path::PathBuf,
-    process::ExitCode,
     sync::mpsc::{Receiver, SyncSender, sync_channel},
 };
 
@@ -68,17 +67,10 @@ const PROGRESS: u64 = 100_000;
 
 impl CopyCommand {
     /// Runs the command.
-    pub fn run(&self, arguments: &Arguments) -> ExitCode {
-        match self.copy(arguments) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                let _ = writeln!(stderr(), "chancery: {error}");
-                ExitCode::FAILURE
-            }
-        }
-    }
-
-    fn copy(&self, arguments: &Arguments) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What failed, for people.
+    pub fn run(&self, arguments: &Arguments) -> Result<(), String> {
         let config = Config::read(arguments).map_err(|error| error.to_string())?;
         let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
         let to = secrets::text("to", self.to.clone(), self.to_file.clone(), None);

@@ -3,7 +3,6 @@
 use std::{
     io::{Write as _, stderr},
     path::Path,
-    process::ExitCode,
 };
 
 use chancery_auth::{ensure_root, wrap_keys};
@@ -43,21 +42,17 @@ pub enum KeyCommand {
 
 impl KeyCommand {
     /// Runs the command.
-    pub fn run(self, arguments: &Arguments) -> ExitCode {
+    ///
+    /// # Errors
+    /// What failed, for people.
+    pub fn run(self, arguments: &Arguments) -> Result<(), String> {
         let Self::Rotate = self;
-        match rotate(arguments) {
-            Ok(count) => {
-                let told = format!(
-                    "the master key file has {count} keys: the first encrypts, all open. Give it to every server"
-                );
-                let _ = writeln!(stderr(), "{told}");
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                let _ = writeln!(stderr(), "chancery: {error}");
-                ExitCode::FAILURE
-            }
-        }
+        let count = rotate(arguments)?;
+        let told = format!(
+            "the master key file has {count} keys: the first encrypts, all open. Give it to every server"
+        );
+        let _ = writeln!(stderr(), "{told}");
+        Ok(())
     }
 }
 

@@ -30,8 +30,8 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
-        Some(Command::Key(command)) => return command.run(&arguments),
-        Some(Command::Copy(copy)) => return copy.run(&arguments),
+        Some(Command::Key(command)) => return told(command.run(&arguments)),
+        Some(Command::Copy(copy)) => return told(copy.run(&arguments)),
         Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
         Some(Command::Configuration(command)) => return command.run(),
         Some(Command::Login(login)) => return told(login.run()),
@@ -48,15 +48,19 @@ fn main() -> ExitCode {
             let _ = write!(stdout(), "{}", config.display());
             return Ok(());
         }
-        match &arguments.command {
-            Some(Command::ConsoleLink) => make_link(&config),
-            Some(Command::Migrate) => bring_up_to_date(&config),
-            Some(Command::Recover) => make_anew(&config),
-            Some(Command::Backup { output }) => say_outcome(&config, back_up(&config, output)),
-            Some(Command::Restore(options)) => say_outcome(&config, restore(&config, options)),
-            Some(Command::Adopt) => say_outcome(&config, adopt(&config)),
-            _ => serve(&config, &arguments),
-        }
+        let said = match &arguments.command {
+            Some(Command::ConsoleLink) => run(&config, console_link(&config))?,
+            Some(Command::Backup { output }) => run(&config, back_up(&config, output))?,
+            Some(Command::Restore(options)) => run(&config, restore(&config, options))?,
+            Some(Command::Adopt) => run(&config, adopt(&config))?,
+            Some(Command::Migrate) => return run(&config, migrate(&config)).map(print_applied),
+            Some(Command::Recover) => {
+                return run(&config, recover_root(&config)).map(|root| print_recovered(&root));
+            }
+            _ => return serve(&config, &arguments),
+        };
+        say!("{said}");
+        Ok(())
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a command comes to that needs no configuration of a server.
+/// The exit status of a command that reads its own configuration.
 fn told(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -116,50 +120,26 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     outcome
 }
 
-fn make_link(config: &Config) -> Result<(), String> {
-    Log::start(&config.log)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let link = runtime.block_on(console_link(config)).map_err(|error| error.to_string());
-    Log::finish();
-    say!("{}", link?);
-    Ok(())
-}
-
-/// Runs a command that ends with a sentence.
-fn say_outcome(
-    config: &Config,
-    command: impl Future<Output = Result<String, StartError>>,
-) -> Result<(), String> {
+/// Runs a command with the configuration of a server, and writes its log.
+fn run<T>(config: &Config, command: impl Future<Output = Result<T, StartError>>) -> Result<T, String> {
     Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(command).map_err(|error| error.to_string());
     Log::finish();
-    say!("{}", outcome?);
-    Ok(())
+    outcome
 }
 
-fn bring_up_to_date(config: &Config) -> Result<(), String> {
-    Log::start(&config.log)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let applied = runtime.block_on(migrate(config)).map_err(|error| error.to_string());
-    Log::finish();
-    match applied? {
+fn print_applied(count: usize) {
+    match count {
         0 => say!("The schema is up to date: nothing was missing."),
         1 => say!("The schema is up to date: 1 migration was applied."),
         count => say!("The schema is up to date: {count} migrations were applied."),
     }
-    Ok(())
 }
 
-fn make_anew(config: &Config) -> Result<(), String> {
-    Log::start(&config.log)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let root_access = runtime.block_on(recover_root(config)).map_err(|error| error.to_string());
-    Log::finish();
-    let root_access = root_access?;
+fn print_recovered(root_access: &RootAccess) {
     say!("This client app is SystemAdmin and gets tokens by this secret alone.");
-    print_root(&root_access);
-    Ok(())
+    print_root(root_access);
 }
 
 /// Prints the root client app, and its secret if it was generated just now.

@@ -142,6 +142,50 @@ async fn an_installation_goes_to_the_other_engine_and_back() {
     refused(&copy(&second, &third), "is there");
 }
 
+/// The identity of an installation is kept by a copy to another database: tokens that a restore invalidated stay invalid, a copy stays a
+/// copy, and a source whose restore is unfinished is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_moved_keeps_the_identity_of_the_installation() {
+    let (first, second, third) = (
+        Database::create(Engine::Sqlite),
+        Database::create(Engine::Postgres),
+        Database::create(Engine::Sqlite),
+    );
+    // access tokens are valid for one public URL, which follows from the address
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let listen = [("CHANCERY_LISTEN", address.as_str())];
+    let mut server = Process::start(&first, &listen).await;
+    let former = server.admin.token().to_owned();
+    assert!(server.stop());
+    let mut server = Process::start(&first, &listen).await;
+    let with_token = |server: &Process, token: &str| Client::anonymous(&server.base).with_token(token);
+    with_token(&server, &former).get(USERS).await.expect(200);
+    assert!(server.stop());
+    let key = fs::read(first.folder().join("master.key")).unwrap();
+    second.write_private("master.key", &key);
+    third.write_private("master.key", &key);
+    let copy = |from: &Database, to: &Database| run(from, &["copy", "--to", to.url()]);
+
+    crate::server::execute(&first, &["UPDATE installation SET is_restoring = (1 = 1)"]).await;
+    refused(&copy(&first, &second), "being restored");
+    done(&run(&first, &["restore", "--in-place", "--no-erasures"]));
+    done(&copy(&first, &second));
+    let mut server = Process::start(&second, &listen).await;
+    with_token(&server, &former).get(USERS).await.expect(401);
+    assert_eq!(crate::outbound::warnings(&server).await, "null", "the target is the installation");
+    let since = server.admin.token().to_owned();
+    assert!(server.stop());
+
+    crate::server::execute(&second, &["UPDATE installation SET place = 'elsewhere'"]).await;
+    done(&copy(&second, &third));
+    let mut server = Process::start(&third, &listen).await;
+    with_token(&server, &since).get(USERS).await.expect(200);
+    assert!(crate::outbound::warnings(&server).await.contains("this is a copy"));
+    assert!(server.stop());
+}
+
 /// A target with rows that no migration created is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_with_rows_is_refused_and_stays() {

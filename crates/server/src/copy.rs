@@ -23,6 +23,7 @@ use crate::{
     config::secrets,
     database::{lock, lock_existing},
     database_lock::DatabaseLock,
+    installation::{self, Installation},
     key_file::read_master_key,
     running,
 };
@@ -35,8 +36,9 @@ one runs. The target is an empty PostgreSQL database, or a file that does not ex
 read again in both databases and compared by the number and the digest of its rows, and the audit trails of
 the copy are verified. If the command fails, remove the target and try again; the source is never changed.
 
-Then start the servers with the new CHANCERY_DATABASE and the same master key, which is not copied. Do not
-start servers on the old database again: client apps and receivers could not tell the two installations apart.
+Then start the servers with the new CHANCERY_DATABASE and the same master key, which is not copied. The target
+is the installation from then on, or a copy if the source was a copy. Do not start servers on the old database
+again: client apps and receivers could not tell the two installations apart.
 
 Exit status: 0 the copy is complete; 1 it is not.
 
@@ -56,7 +58,8 @@ pub struct CopyCommand {
     to_file: Option<PathBuf>,
 }
 
-/// Tables that are not copied: applied migrations, running processes and their leases, and the identity of the installation.
+/// Tables that are not copied: applied migrations, running processes and their leases, and the identity of the installation, which is
+/// recorded at the end.
 const OWN: [&str; 5] = ["schema_migration", "schema_progress", "process", "job_lease", "installation"];
 /// Tables in which migrations create rows. These rows are deleted before the copy.
 const SEEDED: [&str; 4] = ["security_epoch", "passkey_trust", "passkey_trust_refresh", "schema_floor"];
@@ -83,9 +86,10 @@ impl CopyCommand {
         let (_source_lock, source) = open_source(&config.database, settings)?;
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
         runtime.block_on(running::refuse(&source))?;
+        let known = runtime.block_on(installation::read_source(&source))?;
         let (_target_lock, target) = open_target(&to, settings)?;
         let copying = Copying { runtime, source, target };
-        let outcome = copying.run(&master);
+        let outcome = copying.run(known, &master);
         copying.source.close();
         copying.target.close();
         outcome
@@ -125,7 +129,7 @@ struct Copying {
 type Piece = (usize, Rows);
 
 impl Copying {
-    fn run(&self, master: &MasterKey) -> Result<(), String> {
+    fn run(&self, known: Option<Installation>, master: &MasterKey) -> Result<(), String> {
         let told = |error: Error| error.to_string();
         let all = self.tables_of(&self.source).map_err(told)?;
         let theirs = self.tables_of(&self.target).map_err(told)?;
@@ -134,6 +138,11 @@ impl Copying {
         let copied = self.transfer(&all)?;
         self.compare(&all, copied)?;
         trails::verify(&self.runtime, &self.target, master, now())?;
+        if let Some(known) = known {
+            self.runtime
+                .block_on(installation::record_target(known, &self.source, &self.target))
+                .map_err(told)?;
+        }
         say("the copy is whole: start the servers with it, and with the same master key");
         Ok(())
     }

@@ -22,11 +22,35 @@ Example:
   chancery --config chancery.toml adopt";
 
 /// The recorded identity of an installation.
-struct Installation {
+pub struct Installation {
     public_url: Option<String>,
     place: Place,
     era: String,
     is_restoring: bool,
+}
+
+impl Installation {
+    /// The identity of an installation that was never restored.
+    const fn new(public_url: Option<String>, place: Place) -> Self {
+        Self { public_url, place, era: String::new(), is_restoring: false }
+    }
+
+    /// Inserts the row. `clause` says what happens if there is one already.
+    fn insert(&self, tx: &mut Tx<'_>, clause: &str, now: Timestamp) -> Result<(), Error> {
+        let text = StateTable::Installation.insert(format_args!(
+            "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6) {clause}"
+        ));
+        let text_or_null = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
+        let parameters = [
+            text_or_null(&self.public_url),
+            self.place.place.as_str().into(),
+            text_or_null(&self.place.born),
+            self.era.as_str().into(),
+            Value::Bool(self.is_restoring),
+            now.0.into(),
+        ];
+        tx.execute(&text, &parameters).map(drop)
+    }
 }
 
 /// What a start needs to know of the installation.
@@ -36,6 +60,9 @@ pub struct Standing {
     /// What access tokens and other stateless values are bound to; each restore begins another era.
     pub era: String,
 }
+
+/// Why a database is refused whose restore was interrupted, and what to do.
+const UNFINISHED: &str = "a restore of it did not end: run chancery restore again, to its end";
 
 const READ: &str = "SELECT public_url, place, born, era, is_restoring FROM installation";
 
@@ -63,13 +90,8 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
     let (public_url, here) = (config.public_url.clone(), place.clone());
     let known = store.run("LearnInstallation", Mode::Write, None, move |tx| {
         if read(tx)?.is_none() {
-            let text = "(id, public_url, place, born, era, is_restoring, adopted_on) \
-                VALUES (1, ?1, ?2, ?3, '', ?4, ?5) ON CONFLICT DO NOTHING";
-            let made = StateTable::Installation.insert(text);
-            let (place, born) =
-                (here.place.as_str().into(), here.born.clone().map_or(Value::Null, Value::Text));
-            let url = public_url.clone().map_or(Value::Null, Value::Text);
-            tx.execute(&made, &[url, place, born, Value::Bool(false), now().0.into()])?;
+            let first = Installation::new(public_url.clone(), here.clone());
+            first.insert(tx, "ON CONFLICT DO NOTHING", now())?;
         }
         let known = read(tx)?;
         // a public URL that is configured for the first time does not make a copy
@@ -84,10 +106,7 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
     let known = known.await.map_err(failed)?;
     let known = known.ok_or_else(|| failed(Error::Internal("its row is not there".into())))?;
     if known.is_restoring {
-        return Err(StartError::new(
-            "the database is being restored",
-            "a restore of it did not end: run chancery restore again, to its end",
-        ));
+        return Err(StartError::new("the database is being restored", UNFINISHED));
     }
     let why = why_elsewhere(&known, &place, config.public_url.as_deref());
     warn_of_name(&known, config.public_url.as_deref());
@@ -142,9 +161,11 @@ fn warn_of_name(known: &Installation, public_url: Option<&str>) {
 /// # Errors
 /// The store's.
 pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
-    let text = "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, NULL, '', NULL, ?1, ?2, 0) \
-        ON CONFLICT (id) DO UPDATE SET era = excluded.era, is_restoring = excluded.is_restoring";
-    tx.execute(&StateTable::Installation.insert(text), &[era.into(), Value::Bool(true)])?;
+    let nowhere = Place { place: String::new(), born: None };
+    let restoring =
+        Installation { era: era.to_owned(), is_restoring: true, ..Installation::new(None, nowhere) };
+    let clause = "ON CONFLICT (id) DO UPDATE SET era = excluded.era, is_restoring = excluded.is_restoring";
+    restoring.insert(tx, clause, Timestamp(0))?;
     tx.advance_epoch()
 }
 
@@ -177,18 +198,37 @@ fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
 /// # Errors
 /// The store's.
 pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Timestamp) -> Result<(), Error> {
-    let text = "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, ?1, ?2, ?3, '', ?4, ?5) \
-        ON CONFLICT (id) DO UPDATE SET public_url = excluded.public_url, place = excluded.place, born = excluded.born, \
-        adopted_on = excluded.adopted_on";
-    let (url, born) = (public_url.map_or(Value::Null, Value::from), place.born.clone());
-    let parameters = [
-        url,
-        place.place.as_str().into(),
-        born.map_or(Value::Null, Value::Text),
-        Value::Bool(false),
-        now.0.into(),
-    ];
-    tx.execute(&StateTable::Installation.insert(text), &parameters).map(drop)
+    let is = Installation::new(public_url.map(str::to_owned), place.clone());
+    let clause = "ON CONFLICT (id) DO UPDATE SET public_url = excluded.public_url, place = excluded.place, \
+        born = excluded.born, adopted_on = excluded.adopted_on";
+    is.insert(tx, clause, now)
+}
+
+/// The recorded identity of a database that is copied to another one; none if no server of this release has started on it.
+///
+/// # Errors
+/// A restore of it is unfinished, or the store's.
+pub async fn read_source(source: &Store) -> Result<Option<Installation>, String> {
+    let known = source.run("ReadInstallation", Mode::Long, None, read).await;
+    let known = known.map_err(|error| error.to_string())?;
+    if known.as_ref().is_some_and(|known| known.is_restoring) {
+        return Err(format!("the database is being restored: {UNFINISHED}"));
+    }
+    Ok(known)
+}
+
+/// Records the identity of a source in the target to which it was copied. The target is the installation, or a copy if the source was a
+/// copy. Tokens that a restore invalidated stay invalid.
+///
+/// # Errors
+/// The store's.
+pub async fn record_target(known: Installation, source: &Store, target: &Store) -> Result<(), Error> {
+    let is_copy = !known.place.is(&source.place().await?);
+    let place = if is_copy { known.place.clone() } else { target.place().await? };
+    let is = Installation { place, ..known };
+    target
+        .run("RecordTarget", Mode::Write, None, move |tx| is.insert(tx, "ON CONFLICT DO NOTHING", now()))
+        .await
 }
 
 /// Records the current identity, so that a copy becomes the installation. Returns a report as text.

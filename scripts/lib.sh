@@ -37,16 +37,18 @@ need_python() {
 }
 
 # Sets `tools` to a folder with the packages that the given folders pin: of npm by package-lock.json, of PyPI by
-# requirements.txt. They are installed once for each set of versions; a set that nobody used for two weeks is removed.
+# requirements.txt, and with the programs that go.mod and pom.xml describe. They are installed once for each set of versions and
+# sources; a set that nobody used for two weeks is removed.
 use_tools() { # name folder-with-pins...
-    local name="$1" folder pins=()
+    local name="$1" folder pins=() sources=()
     shift
     for folder in "$@"; do
-        for pin in "$folder/package-lock.json" "$folder/requirements.txt"; do
+        for pin in "$folder"/{package-lock.json,requirements.txt,go.mod,pom.xml}; do
             if [ -e "$pin" ]; then pins+=("$pin"); fi
         done
+        mapfile -t -O "${#sources[@]}" sources < <(find "$folder"/{go.sum,*.go,src} -type f 2>/dev/null | sort)
     done
-    tools="$cache/tools/$name-$(cat "${pins[@]}" | sha256sum | cut -c 1-16)"
+    tools="$cache/tools/$name-$(cat "${pins[@]}" "${sources[@]}" | sha256sum | cut -c 1-16)"
     mkdir -p "$tools"
     {
         flock 9
@@ -73,6 +75,20 @@ install_pinned() { # file
                 python3 -m venv "$tools/python" &&
                 timeout "$installation_limit" \
                     "$tools/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$1"
+            ;;
+        */go.mod)
+            # the sums of go.sum are compared; a tool of the module, where it names one, or the module itself
+            need go golang-go &&
+                mkdir -p "$tools/bin" &&
+                GOFLAGS=-mod=readonly timeout "$installation_limit" go build -C "${1%/*}" -o "$tools/bin/" \
+                    "$(sed -n 's/^tool //p; $s/.*/./p' "$1" | head -n 1)"
+            ;;
+        */pom.xml)
+            need javac default-jdk-headless &&
+                need mvn maven &&
+                cp -r "${1%/*}/." "$tools" &&
+                timeout "$installation_limit" mvn --batch-mode --quiet --strict-checksums -f "$tools/pom.xml" package &&
+                mv "$tools"/target/*.jar "$tools"
             ;;
     esac
 }

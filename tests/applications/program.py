@@ -1,0 +1,238 @@
+"""A stock program: how it is started and ended, and the walk of a person through it."""
+
+import os
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from browser import Browser
+from chancery import BASE, EXPECTED_CLAIMS, PATIENCE, make_app
+
+HERE = Path(__file__).parent
+# the button of the page that offers a passkey, and that of the page that asks whether to sign out
+LATER, SIGN_OUT = ("choice", "later"), ("decision", "allow")
+# the most pages between a password and the program
+MOST_PAGES = 3
+# the ports for programs: below those that connections are given, one of which may stay busy for a minute
+PORTS = range(10_000, 32_000)
+
+
+class Failed(Exception):
+    """Something does not hold."""
+
+
+def free_port(taken=set()):
+    """A port that nobody listens at, and that was not given before."""
+    for port in PORTS[os.getpid() % 20_000 :]:
+        if port in taken:
+            continue
+        taken.add(port)
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise Failed("no port is free")
+
+
+def wait_until(what, holds):
+    """Waits for what must happen."""
+    limit = time.monotonic() + PATIENCE
+    while not (held := holds()):
+        if time.monotonic() > limit:
+            raise Failed(f"{what}: not within {PATIENCE} s")
+        time.sleep(0.1)
+    return held
+
+
+@dataclass
+class Shown:
+    """What a program shows of the person who is signed in: the name as it has it, its groups, and other claims."""
+
+    name: str
+    groups: list
+    claims: dict = field(default_factory=dict)
+
+
+class Program:
+    """What all programs have in common; what differs is in programs.py. Paths are relative to the program's site."""
+
+    # its folder here, and where its packages come from
+    name, ecosystem = "", ""
+    # what is registered: where it gets the answer, and where it is led to after a sign-out
+    callback, goodbye = "/callback", None
+    is_public = False
+    # the page that only those see who are signed in, and the one that signs out
+    inside, outside = "/", "/logout"
+    # whether its own sign-out ends the session at the server, too
+    ends_session = True
+    # whether it can show a claim of any name
+    reads_claims = True
+
+    def __init__(self, tools, work, person):
+        self.tools, self.work, self.person = Path(tools), Path(work), person
+        self.port = free_port()
+        self.site = f"http://localhost:{self.port}"
+        self.app = None
+        self.proven = 0
+        self.running = []
+        self.folder = HERE / self.name
+        self.expected_claims = EXPECTED_CLAIMS if self.reads_claims else {}
+
+    # What programs differ in.
+
+    @classmethod
+    def version(cls):
+        """The version that is pinned, as a word."""
+        raise NotImplementedError
+
+    def command(self):
+        """The program with its arguments."""
+        raise NotImplementedError
+
+    def environment(self):
+        """What it reads of the environment beside what all do."""
+        return {}
+
+    def prepare(self):
+        """Done before it starts, such as writing a file."""
+
+    def begin(self, browser):
+        """Asks for the page inside; somebody who is not signed in ends at the server's page."""
+        return browser.visit(self.site + self.inside)
+
+    def shown(self, browser):
+        """What the program shows. A program of our own few lines shows JSON."""
+        page = browser.visit(self.site + self.inside)
+        if page.json is None:
+            raise Failed(f"a page of the program: {page}")
+        told = page.json()
+        return Shown(told["name"], told["groups"], told["claims"])
+
+    def leave(self, browser):
+        """Signs out at the program."""
+        return browser.visit(self.site + self.outside)
+
+    def expected_name(self):
+        """The name that it shows by its usual settings."""
+        return self.person.name
+
+    # What programs have in common.
+
+    def register(self, rule, suffix):
+        redirects = {"Login": self.site + self.callback}
+        if self.goodbye is not None:
+            redirects["Logout"] = self.site + self.goodbye
+        self.app = make_app(f"{self.name} {suffix}", rule, redirects, self.is_public)
+
+    def start(self):
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.prepare()
+        told = {
+            "ISSUER": BASE,
+            "CLIENT_ID": self.app.id,
+            "CLIENT_SECRET": self.app.secret or "",
+            "SITE": self.site,
+            "PORT": str(self.port),
+            "FOLDER": str(self.work),
+            "HOME": str(self.work),
+        }
+        self.run(self.command(), told | self.environment())
+        self.await_port(self.port)
+
+    def run(self, command, more):
+        """Starts a process whose output is kept."""
+        # what the check itself is told is nothing that a program should know
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("CHANCERY_")}
+        with open(self.work / "output", "ab") as output:
+            self.running.append(
+                subprocess.Popen(
+                    command, cwd=self.folder, env=kept | more, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                )
+            )
+
+    def await_port(self, port):
+        def listens():
+            for one in self.running:
+                if one.poll() is not None:
+                    raise Failed(f"it ended with {one.returncode} before it listened")
+            with socket.socket() as knocking:
+                return knocking.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_until(f"it listens at {port}", listens)
+
+    def stop(self):
+        for one in reversed(self.running):
+            one.terminate()
+        for one in self.running:
+            try:
+                one.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+
+    def log(self):
+        """What it said, shown where something failed."""
+        file = self.work / "output"
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def prove(self, what, holds, detail=""):
+        if not holds:
+            raise Failed(f"{what}: {detail}")
+        self.proven += 1
+        print(f"ok      {self.name}: {what}", flush=True)
+
+    def walk(self):
+        """Signs in, looks, signs out, and comes back."""
+        browser = Browser()
+        self.come_in(browser, "a person signs in")
+        self.look(browser)
+        self.leave_for_good(browser)
+        if self.ends_session:
+            self.come_in(browser, "the password is asked for again, and the person comes back")
+        else:
+            page = self.begin(browser)
+            self.prove("the person comes back without a password", page.is_at(self.site), page)
+        self.prove("the name is shown again", self.shown(browser).name == self.expected_name())
+
+    def come_in(self, browser, what):
+        page = self.begin(browser)
+        form = page.form(asking="password")
+        if not page.is_at(BASE) or form is None:
+            raise Failed(f"no page of the server asks for the password: {page}\n{browser.trail}")
+        page = browser.submit(page, form, username=self.person.login, password=self.person.password)
+        for _ in range(MOST_PAGES):
+            offer = page.form(button=LATER)
+            if offer is None:
+                break
+            page = browser.submit(page, offer, **dict([LATER]))
+        self.prove(what, page.is_at(self.site) and page.status == 200, f"{page}\n{browser.trail}")
+
+    def look(self, browser):
+        shown = self.shown(browser)
+        self.prove("the name is shown", shown.name == self.expected_name(), shown)
+        self.prove("the groups arrive", sorted(shown.groups) == sorted(self.person.groups), shown)
+        self.look_at_claims(shown.claims)
+
+    def look_at_claims(self, claims, where=""):
+        for name, value in self.expected_claims.items():
+            self.prove(f"the claim {name} of a rule arrives {where}", claims.get(name) in (value, [value]), claims)
+
+    def leave_for_good(self, browser):
+        page = self.leave(browser)
+        asks = page.form(button=SIGN_OUT)
+        if page.is_at(BASE) and asks:
+            page = browser.submit(page, asks, **dict([SIGN_OUT]))
+        if self.goodbye is not None:
+            expected = (self.site + self.goodbye).rstrip("/")
+            back = page.address.partition("?")[0].rstrip("/")
+            self.prove("the person is led back after the sign-out", back == expected and page.status == 200, page)
+        self.prove("the person is signed out", self.is_out(browser, page), page)
+
+    def is_out(self, browser, page):
+        """Whether the program knows nobody any more."""
+        return self.ends_session or page.is_at(self.site)

@@ -12,6 +12,7 @@ import time
 import traceback
 from pathlib import Path
 
+from program import Failed
 from programs import PROGRAMS
 
 BY_NAME = {one.name: one for one in PROGRAMS}
@@ -19,8 +20,12 @@ BY_NAME = {one.name: one for one in PROGRAMS}
 LAST_LINES = 60
 
 
-def show_failure(program):
-    traceback.print_exc(limit=-3, file=sys.stdout)
+def show_failure(program, problem):
+    if isinstance(problem, Failed):
+        print(f"FAILED  {program.name}: {problem}")
+    else:
+        print(f"FAILED  {program.name}")
+        traceback.print_exception(problem, limit=-3, file=sys.stdout)
     print(f"-- {program.name} said:")
     print("\n".join(line[:1000] for line in program.log().splitlines()[-LAST_LINES:]))
     log = Path(os.environ.get("SERVER_LOG", os.devnull))
@@ -36,8 +41,8 @@ def check(program, rule, suffix):
         program.register(rule, suffix)
         program.start()
         program.walk()
-    except Exception:  # whatever it is, the other programs are still walked through
-        show_failure(program)
+    except Exception as problem:  # whatever it is, the other programs are still walked through
+        show_failure(program, problem)
         return False
     finally:
         program.stop()

@@ -1,6 +1,8 @@
 """A stock program: how it is started and ended, and the walk of a person through it."""
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -13,6 +15,8 @@ from chancery import BASE, EXPECTED_CLAIMS, PATIENCE, make_app
 HERE = Path(__file__).parent
 # the button of the page that offers a passkey, and that of the page that asks whether to sign out
 LATER, SIGN_OUT = ("choice", "later"), ("decision", "allow")
+# seconds that a program has to end by itself
+END = 10
 # the most pages between a password and the program
 MOST_PAGES = 3
 # the ports for programs: below those that connections are given, one of which may stay busy for a minute
@@ -53,7 +57,7 @@ def wait_until(what, holds):
 class Shown:
     """What a program shows of the person who is signed in: the name as it has it, its groups, and other claims."""
 
-    name: str
+    name: str | None
     groups: list
     claims: dict = field(default_factory=dict)
 
@@ -111,7 +115,7 @@ class Program:
         if page.json is None:
             raise Failed(f"a page of the program: {page}")
         told = page.json()
-        return Shown(told["name"], told["groups"], told["claims"])
+        return Shown(told.get("name"), told.get("groups") or [], told["claims"])
 
     def leave(self, browser):
         """Signs out at the program."""
@@ -151,7 +155,14 @@ class Program:
         with open(self.work / "output", "ab") as output:
             self.running.append(
                 subprocess.Popen(
-                    command, cwd=self.folder, env=kept | more, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                    command,
+                    cwd=self.work,
+                    env=kept | more,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    # it is ended with all that it started
+                    start_new_session=True,
                 )
             )
 
@@ -166,14 +177,15 @@ class Program:
         wait_until(f"it listens at {port}", listens)
 
     def stop(self):
-        for one in reversed(self.running):
-            one.terminate()
         for one in self.running:
+            one.terminate()
             try:
-                one.wait(timeout=10)
+                one.wait(timeout=END)
             except subprocess.TimeoutExpired:
-                one.kill()
-                one.wait()
+                pass
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
 
     def log(self):
         """What it said, shown where something failed."""

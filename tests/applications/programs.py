@@ -29,7 +29,7 @@ class Python(Program):
         return str(self.tools / "python/bin/python")
 
     def command(self):
-        return [self.python, "app.py"]
+        return [self.python, str(self.folder / "app.py")]
 
 
 class Node(Program):
@@ -89,11 +89,15 @@ class MozillaDjangoOidc(Python):
         # its tables
         environment = {"ISSUER": BASE, "SITE": self.site, "FOLDER": str(self.work)}
         environment |= {"CLIENT_ID": self.app.id, "CLIENT_SECRET": self.app.secret}
-        migrate = [self.python, "project.py", "migrate", "--verbosity", "0"]
-        subprocess.run(migrate, cwd=self.folder, env=os.environ | environment, check=True, timeout=PATIENCE)
+        migrate = [self.python, self.project, "migrate", "--verbosity", "0"]
+        subprocess.run(migrate, env=os.environ | environment, check=True, timeout=PATIENCE)
 
     def command(self):
-        return [self.python, "project.py", "runserver", "--noreload", f"127.0.0.1:{self.port}"]
+        return [self.python, self.project, "runserver", "--noreload", f"127.0.0.1:{self.port}"]
+
+    @property
+    def project(self):
+        return str(self.folder / "project.py")
 
     def leave(self, browser):
         page = browser.visit(f"{self.site}/sign-out")
@@ -107,8 +111,9 @@ class JupyterHub(Python):
     reads_claims = False
 
     def environment(self):
+        self.hub_port = free_port()
         return {
-            "HUB_PORT": str(free_port()),
+            "HUB_PORT": str(self.hub_port),
             "PROXY_PORT": str(free_port()),
             "PROXY": f"node {self.tools}/node_modules/.bin/configurable-http-proxy",
             "STAFF": self.person.groups[0],
@@ -118,6 +123,11 @@ class JupyterHub(Python):
 
     def command(self):
         return [self.python, "-m", "jupyterhub", "--config", str(self.folder / "hub.py")]
+
+    def start(self):
+        super().start()
+        # the port of its site is that of its proxy
+        self.await_port(self.hub_port)
 
     def expected_name(self):
         return self.person.login

@@ -69,9 +69,12 @@ class Go(Program):
 
 
 class LocalSignOut:
-    """A program whose own sign-out leaves the session at the server."""
+    """A program whose own sign-out leaves the session at the server. One of our own few lines says then that it knows nobody."""
 
     ends_session = False
+
+    def is_out(self, browser, page):
+        return page.text == "Bye"
 
 
 class Authlib(Python):
@@ -82,13 +85,17 @@ class FlaskPyoidc(Python):
     name, goodbye = "flask-pyoidc", "/logout"
 
 
-class MozillaDjangoOidc(Python):
-    name, callback, goodbye = "mozilla-django-oidc", "/oidc/callback/", "/bye"
+class FlaskOidc(LocalSignOut, Python):
+    name, callback, inside = "flask-oidc", "/authorize", "/inside"
+
+
+class Django(Python):
+    """A project of Django in one file."""
 
     def prepare(self):
         # its tables
         environment = {"ISSUER": BASE, "SITE": self.site, "FOLDER": str(self.work)}
-        environment |= {"CLIENT_ID": self.app.id, "CLIENT_SECRET": self.app.secret}
+        environment |= {"CLIENT_ID": self.app.id, "CLIENT_SECRET": self.app.secret} | self.environment()
         migrate = [self.python, self.project, "migrate", "--verbosity", "0"]
         subprocess.run(migrate, env=os.environ | environment, check=True, timeout=PATIENCE)
 
@@ -99,9 +106,55 @@ class MozillaDjangoOidc(Python):
     def project(self):
         return str(self.folder / "project.py")
 
+
+class MozillaDjangoOidc(Django):
+    name, callback, goodbye = "mozilla-django-oidc", "/oidc/callback/", "/bye"
+
     def leave(self, browser):
         page = browser.visit(f"{self.site}/sign-out")
         return browser.submit(page, page.form(action="/oidc/logout/"))
+
+
+class DjangoAllauth(LocalSignOut, Django):
+    name, callback = "django-allauth", "/accounts/oidc/chancery/login/callback/"
+
+    def begin(self, browser):
+        page = super().begin(browser)
+        # its page that asks whether to go on to the provider
+        form = page.form(action="") if page.is_at(self.site) else None
+        return browser.submit(page, form) if form else page
+
+    def leave(self, browser):
+        page = browser.visit(f"{self.site}/accounts/logout/")
+        return browser.submit(page, page.form(action="/accounts/logout/"))
+
+
+class SocialAuth(LocalSignOut, Django):
+    name, package, callback = "social-auth", "social-auth-app-django", "/complete/oidc/"
+
+    def environment(self):
+        return {"CLAIMS": " ".join(["groups", *self.expected_claims])}
+
+    def begin(self, browser):
+        page = super().begin(browser)
+        form = page.form(action="/login/oidc/")
+        return browser.submit(page, form) if form else page
+
+
+class FlaskDance(LocalSignOut, Python):
+    name, callback = "flask-dance", "/login/chancery/authorized"
+
+
+class FastapiSso(LocalSignOut, Python):
+    name = "fastapi-sso"
+
+
+class DashAuth(LocalSignOut, Python):
+    name, package, callback = "dash-auth", "dash_auth", "/oidc/chancery/callback"
+    inside, outside = "/me", "/oidc/logout"
+
+    def is_out(self, browser, page):
+        return "logged out" in page.text.lower()
 
 
 class JupyterHub(Python):
@@ -161,15 +214,18 @@ class AuthJs(LocalSignOut, Node):
         return browser.visit(self.site).form(action="/auth/signin/chancery") is not None
 
 
+class BetterAuth(LocalSignOut, Node):
+    name, callback = "better-auth", "/api/auth/callback/chancery"
+    # it keeps the claims that it is told to keep
+    reads_claims = False
+
+
 class ExpressOpenidConnect(Node):
     name, goodbye = "express-openid-connect", "/bye"
 
 
 class PassportOpenidconnect(LocalSignOut, Node):
     name = "passport-openidconnect"
-
-    def is_out(self, browser, page):
-        return page.text == "Bye"
 
 
 class OidcClientTs(Node):
@@ -341,8 +397,15 @@ PROGRAMS = [
     MozillaDjangoOidc,
     Authlib,
     FlaskPyoidc,
+    FlaskOidc,
+    FlaskDance,
+    FastapiSso,
+    DashAuth,
+    DjangoAllauth,
+    SocialAuth,
     JupyterHub,
     AuthJs,
+    BetterAuth,
     ExpressOpenidConnect,
     PassportOpenidconnect,
     OidcClientTs,

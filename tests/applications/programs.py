@@ -1,202 +1,16 @@
-"""The programs: how each is started, and what differs in signing in, looking and signing out."""
+"""The programs of the other ecosystems, and the list of all."""
 
 import json
-import os
 import re
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlencode
 
 import requests
 
+import python_programs as python
 from chancery import BASE, PATIENCE
-from program import HERE, Failed, Program, Shown, free_port
-
-
-class Python(Program):
-    """A program that pip installs."""
-
-    ecosystem, package = "Python", ""
-
-    @classmethod
-    def version(cls):
-        pins = (HERE / cls.name / "requirements.txt").read_text()
-        return re.search(rf"^{cls.package or cls.name}==(.+)$", pins, re.MULTILINE | re.IGNORECASE)[1]
-
-    @property
-    def python(self):
-        return str(self.tools / "python/bin/python")
-
-    def command(self):
-        return [self.python, str(self.folder / "app.py")]
-
-
-class Node(Program):
-    """A program that npm installs. It finds packages beside itself, so it runs in its own folder."""
-
-    ecosystem, package = "Node", ""
-
-    @classmethod
-    def version(cls):
-        pins = json.loads((HERE / cls.name / "package.json").read_text())
-        return pins["dependencies"][cls.package or cls.name]
-
-    def prepare(self):
-        self.copy_modules(self.tools, self.folder)
-
-    def copy_modules(self, tools, *folders):
-        (self.work / "node_modules").symlink_to(tools / "node_modules")
-        for file in [file for folder in folders for file in folder.glob("*.mjs")]:
-            (self.work / file.name).write_bytes(file.read_bytes())
-
-    def command(self):
-        return ["node", str(self.work / "app.mjs")]
-
-
-class Go(Program):
-    """A program that Go compiles."""
-
-    ecosystem, package = "Go", ""
-
-    @classmethod
-    def version(cls):
-        pins = (HERE / cls.name / "go.mod").read_text()
-        return re.search(rf"{re.escape(cls.package)} v(\S+)", pins)[1]
-
-    def command(self):
-        return [str(self.tools / "bin" / self.name)]
-
-
-class LocalSignOut:
-    """A program whose own sign-out leaves the session at the server. One of our own few lines says then that it knows nobody."""
-
-    ends_session = False
-
-    def is_out(self, browser, page):
-        return page.text == "Bye"
-
-
-class Authlib(Python):
-    name, goodbye = "authlib", "/bye"
-
-
-class FlaskPyoidc(Python):
-    name, goodbye = "flask-pyoidc", "/logout"
-
-
-class FlaskOidc(LocalSignOut, Python):
-    name, callback, inside = "flask-oidc", "/authorize", "/inside"
-
-
-class Django(Python):
-    """A project of Django in one file."""
-
-    def prepare(self):
-        # its tables
-        environment = {"ISSUER": BASE, "SITE": self.site, "FOLDER": str(self.work)}
-        environment |= {"CLIENT_ID": self.app.id, "CLIENT_SECRET": self.app.secret} | self.environment()
-        migrate = [self.python, self.project, "migrate", "--verbosity", "0"]
-        subprocess.run(migrate, env=os.environ | environment, check=True, timeout=PATIENCE)
-
-    def command(self):
-        return [self.python, self.project, "runserver", "--noreload", f"127.0.0.1:{self.port}"]
-
-    @property
-    def project(self):
-        return str(self.folder / "project.py")
-
-
-class MozillaDjangoOidc(Django):
-    name, callback, goodbye = "mozilla-django-oidc", "/oidc/callback/", "/bye"
-
-    def leave(self, browser):
-        page = browser.visit(f"{self.site}/sign-out")
-        return browser.submit(page, page.form(action="/oidc/logout/"))
-
-
-class DjangoAllauth(LocalSignOut, Django):
-    name, callback = "django-allauth", "/accounts/oidc/chancery/login/callback/"
-
-    def begin(self, browser):
-        page = super().begin(browser)
-        # its page that asks whether to go on to the provider
-        form = page.form(action="") if page.is_at(self.site) else None
-        return browser.submit(page, form) if form else page
-
-    def leave(self, browser):
-        page = browser.visit(f"{self.site}/accounts/logout/")
-        return browser.submit(page, page.form(action="/accounts/logout/"))
-
-
-class SocialAuth(LocalSignOut, Django):
-    name, package, callback = "social-auth", "social-auth-app-django", "/complete/oidc/"
-
-    def environment(self):
-        return {"CLAIMS": " ".join(["groups", *self.expected_claims])}
-
-    def begin(self, browser):
-        page = super().begin(browser)
-        form = page.form(action="/login/oidc/")
-        return browser.submit(page, form) if form else page
-
-
-class FlaskDance(LocalSignOut, Python):
-    name, callback = "flask-dance", "/login/chancery/authorized"
-
-
-class FastapiSso(LocalSignOut, Python):
-    name = "fastapi-sso"
-
-
-class DashAuth(LocalSignOut, Python):
-    name, package, callback = "dash-auth", "dash_auth", "/oidc/chancery/callback"
-    inside, outside = "/me", "/oidc/logout"
-
-    def is_out(self, browser, page):
-        return "logged out" in page.text.lower()
-
-
-class JupyterHub(Python):
-    name, package = "jupyterhub", "oauthenticator"
-    callback, inside, outside = "/hub/oauth_callback", "/hub/home", "/hub/logout"
-    # it shows what it was told to take as user name
-    reads_claims = False
-
-    def environment(self):
-        self.hub_port = free_port()
-        return {
-            "HUB_PORT": str(self.hub_port),
-            "PROXY_PORT": str(free_port()),
-            "PROXY": f"node {self.tools}/node_modules/.bin/configurable-http-proxy",
-            "STAFF": self.person.groups[0],
-            # it looks for programs of its own on the path
-            "PATH": f"{self.tools}/python/bin:{os.environ['PATH']}",
-        }
-
-    def command(self):
-        return [self.python, "-m", "jupyterhub", "--config", str(self.folder / "hub.py")]
-
-    def start(self):
-        super().start()
-        # the port of its site is that of its proxy
-        self.await_port(self.hub_port)
-
-    def expected_name(self):
-        return self.person.login
-
-    def begin(self, browser):
-        page = super().begin(browser)
-        # the page with the button that leads to the provider
-        leads_on = next((link for link in page.links.values() if "oauth_login" in link), None)
-        return browser.visit(self.site + leads_on) if leads_on else page
-
-    def shown(self, browser):
-        page = browser.visit(self.site + self.inside)
-        if self.person.login not in page.text:
-            raise Failed(f"the page of the hub: {page}")
-        told = browser.visit(f"{self.site}/hub/api/user", headers={"Referer": f"{self.site}/hub/home"}).json()
-        return Shown(told["name"], told["groups"])
+from kinds import Go, InChromium, LocalSignOut, Node, serve
+from program import HERE, Failed, Program, Shown
 
 
 class AuthJs(LocalSignOut, Node):
@@ -228,33 +42,22 @@ class PassportOpenidconnect(LocalSignOut, Node):
     name = "passport-openidconnect"
 
 
-class OidcClientTs(Node):
-    """A page with script, in Chromium."""
+class OidcClientTs(InChromium, Node):
+    """A page with script alone, which is served here."""
 
     name, goodbye, is_public = "oidc-client-ts", "/bye", True
+    outside = None
 
     def start(self):
         self.work.mkdir(parents=True)
-        browser = os.environ["BROWSER_TOOLS"]
-        self.copy_modules(HERE.parent / browser, self.folder, HERE.parent / "browser")
         library = self.tools / "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"
-        (self.work / "library.js").write_bytes(library.read_bytes())
-        (self.work / "page.html").write_bytes((self.folder / "page.html").read_bytes())
-
-    def walk(self):
-        told = {"ISSUER": BASE, "CLIENT_ID": self.app.id, "PORT": str(self.port), "CHANCERY_PATIENCE": str(PATIENCE)}
-        told |= {"LOGIN": self.person.login, "PASSWORD": self.person.password, "NAME": self.person.name}
-        told |= {"GROUPS": json.dumps(self.person.groups), "CLAIMS": json.dumps(self.expected_claims)}
-        command = ["node", str(self.work / "walk.mjs")]
-        done = subprocess.run(
-            command, env=os.environ | told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=2 * PATIENCE
-        )
-        (self.work / "output").write_text(done.stdout)
-        for line in done.stdout.splitlines():
-            if line.startswith("ok "):
-                self.prove(line.removeprefix("ok").strip(), True)
-        if done.returncode != 0:
-            raise Failed("the walk in Chromium")
+        settings = json.dumps({"authority": BASE, "client_id": self.app.id}).encode()
+        files = {
+            "/library.js": ("text/javascript", library.read_bytes()),
+            "/settings": ("application/json", settings),
+        }
+        page = ("text/html", (self.folder / "page.html").read_bytes())
+        serve(lambda request: files.get(request.path, page), self.port)
 
 
 class GoOidc(Go):
@@ -270,9 +73,16 @@ class Oauth2Proxy(Go):
     reads_claims = False
 
     def prepare(self):
-        upstream = ThreadingHTTPServer(("127.0.0.1", 0), Headers)
-        threading.Thread(target=upstream.serve_forever, daemon=True).start()
-        self.upstream = f"http://127.0.0.1:{upstream.server_port}/"
+        self.upstream = serve(self.show_headers)
+
+    @staticmethod
+    def show_headers(request):
+        told = {
+            "name": request.headers["X-Forwarded-Preferred-Username"],
+            "groups": (request.headers["X-Forwarded-Groups"] or "").split(","),
+            "claims": {"email": request.headers["X-Forwarded-Email"]},
+        }
+        return "application/json", json.dumps(told).encode()
 
     def environment(self):
         return {"OAUTH2_PROXY_COOKIE_SECRET": "0123456789abcdef0123456789abcdef", "OAUTH2_PROXY_CLIENT_SECRET": self.app.secret}
@@ -285,7 +95,7 @@ class Oauth2Proxy(Go):
             f"--client-id={self.app.id}",
             f"--redirect-url={self.site}{self.callback}",
             f"--http-address=127.0.0.1:{self.port}",
-            f"--upstream={self.upstream}",
+            f"--upstream=http://127.0.0.1:{self.upstream}/",
             "--email-domain=*",
             "--cookie-secure=false",
             # where it may lead to after its own sign-out
@@ -304,26 +114,6 @@ class Oauth2Proxy(Go):
         query = {"client_id": self.app.id, "post_logout_redirect_uri": self.site + self.goodbye}
         leave = f"{BASE}/connect/endsession?{urlencode(query)}"
         return browser.visit(f"{self.site}/oauth2/sign_out?{urlencode({'rd': leave})}")
-
-
-class Headers(BaseHTTPRequestHandler):
-    """An application behind the proxy: it shows what the proxy says of the person."""
-
-    def do_GET(self):
-        told = {
-            "name": self.headers["X-Forwarded-Preferred-Username"],
-            "groups": (self.headers["X-Forwarded-Groups"] or "").split(","),
-            "claims": {"email": self.headers["X-Forwarded-Email"]},
-        }
-        body = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 class SpringSecurity(Program):
@@ -394,16 +184,18 @@ class ModAuthOpenidc(Program):
 
 
 PROGRAMS = [
-    MozillaDjangoOidc,
-    Authlib,
-    FlaskPyoidc,
-    FlaskOidc,
-    FlaskDance,
-    FastapiSso,
-    DashAuth,
-    DjangoAllauth,
-    SocialAuth,
-    JupyterHub,
+    python.MozillaDjangoOidc,
+    python.Authlib,
+    python.FlaskPyoidc,
+    python.FlaskOidc,
+    python.FlaskDance,
+    python.FastapiSso,
+    python.DashAuth,
+    python.DjangoAllauth,
+    python.SocialAuth,
+    python.Streamlit,
+    python.Panel,
+    python.JupyterHub,
     AuthJs,
     BetterAuth,
     ExpressOpenidConnect,

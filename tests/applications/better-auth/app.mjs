@@ -10,7 +10,7 @@ const auth = betterAuth({
   baseURL: SITE,
   secret: 'a long text for the sessions of this check',
   telemetry: { enabled: false },
-  user: { additionalFields: { groups: { type: 'string[]', required: false, input: false } } },
+  user: { additionalFields: { groups: { type: 'string[]', required: false } } },
   plugins: [genericOAuth({
     config: [{
       providerId: 'chancery',
@@ -38,7 +38,7 @@ app.get('/', async (request, answer) => {
     const { name, groups } = session.user
     return answer.json({ name, groups, claims: session.user })
   }
-  const told = await auth.api.signInWithOAuth2({ body: { providerId: 'chancery', callbackURL: '/' }, headers, asResponse: true })
+  const told = await auth.api.signInSocial({ body: { provider: 'chancery', callbackURL: '/' }, headers, asResponse: true })
   return lead(answer, told, (await told.json()).url)
 })
 app.get('/logout', async (request, answer) => {

@@ -230,9 +230,9 @@ class Program:
         self.prove("the groups arrive", sorted(shown.groups) == sorted(self.person.groups), shown)
         self.look_at_claims(shown.claims)
 
-    def look_at_claims(self, claims, where=""):
+    def look_at_claims(self, claims, place="program"):
         for name, value in self.expected_claims.items():
-            self.prove(f"the claim {name} of a rule arrives {where}", claims.get(name) in (value, [value]), claims)
+            self.prove(f"the claim {name} of a rule arrives at the {place}", claims.get(name) in (value, [value]), claims)
 
     def leave_for_good(self, browser):
         page = self.leave(browser)

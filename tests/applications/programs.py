@@ -138,7 +138,7 @@ class SpringSecurity(Program):
         answer = requests.get(address, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
         refused = answer.headers.get("WWW-Authenticate", "")
         self.prove("the resource server takes the access token", answer.status_code == 200, f"{answer} {refused}")
-        self.look_at_claims(answer.json()["claims"], "at the resource server")
+        self.look_at_claims(answer.json()["claims"], "resource server")
         answer = requests.get(address, headers={"Authorization": f"Bearer {token[:-8]}AAAAAAAA"}, timeout=PATIENCE)
         self.prove("the resource server refuses a token that was changed", answer.status_code == 401, answer)
 

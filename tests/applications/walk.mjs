@@ -52,7 +52,7 @@ try {
   prove('the name is shown', told.name === name, told)
   prove('the groups arrive', JSON.stringify(told.groups?.toSorted()) === JSON.stringify(groups.toSorted()), told)
   for (const [claim, value] of Object.entries(claims)) {
-    prove(`the claim ${claim} of a rule arrives`, [told.claims[claim]].flat()[0] === value, told)
+    prove(`the claim ${claim} of a rule arrives at the program`, [told.claims[claim]].flat()[0] === value, told)
   }
   if (outside) await page.goto(site + outside)
   else await button('Sign out').click()

@@ -1,6 +1,5 @@
 package example;
 
-import java.util.List;
 import java.util.Map;
 import org.springframework.security.core.annotation.AuthenticationPrincipal;
 import org.springframework.security.oauth2.client.OAuth2AuthorizedClient;
@@ -33,10 +32,6 @@ class Pages {
 
     @GetMapping("/api/me")
     Map<String, Object> me(@AuthenticationPrincipal Jwt token) {
-        var groups = token.getClaimAsStringList("groups");
-        return Map.of(
-                "id", token.getSubject(),
-                "groups", groups == null ? List.of() : groups,
-                "claims", token.getClaims());
+        return Map.of("id", token.getSubject(), "claims", token.getClaims());
     }
 }

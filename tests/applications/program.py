@@ -21,18 +21,19 @@ END = 10
 MOST_PAGES = 3
 # the ports for programs: below those that connections are given, one of which may stay busy for a minute
 PORTS = range(10_000, 32_000)
+GIVEN = set()
 
 
 class Failed(Exception):
     """Something does not hold."""
 
 
-def free_port(taken=set()):
+def free_port():
     """A port that nobody listens at, and that was not given before."""
     for port in PORTS[os.getpid() % 20_000 :]:
-        if port in taken:
+        if port in GIVEN:
             continue
-        taken.add(port)
+        GIVEN.add(port)
         with socket.socket() as one:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

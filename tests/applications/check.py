@@ -7,6 +7,7 @@ FOLDER is empty; TOOLS is the folder of a program's packages. Where root starts 
 """
 
 import os
+import signal
 import sys
 import time
 import traceback
@@ -66,6 +67,8 @@ def main(work, suffix, *chosen):
 
 
 if __name__ == "__main__":
+    # the programs end with the check, also where somebody ends it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if sys.argv[1] == "--list":
         for one in PROGRAMS:
             print(f"{one.name:24}{one.ecosystem:8}{one.version()}")

@@ -38,10 +38,8 @@ impl Provider<'_> {
         let Some(application) = self.applications.find(self.store, claims.client_id).await? else {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };
-        let used = [Use::Person, Use::UserInfo].into_iter();
-        if let Some(refusal) =
-            used.filter_map(|used_at| check_use(&application.unserved, used_at).err()).next()
-        {
+        let mut used = [Use::Person, Use::UserInfo].into_iter();
+        if let Some(refusal) = used.find_map(|used_at| check_use(&application.unserved, used_at).err()) {
             return Ok(Err(UserInfoRefusal::NotServed(refusal.detail)));
         }
         let (person, master) = (claims.sub, self.context.master.clone());

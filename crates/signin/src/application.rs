@@ -6,14 +6,16 @@ mod load;
 use std::{net::IpAddr, sync::Arc};
 
 use chancery_flow::TenantFacts;
-use chancery_oauth::{ClientFacts, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use};
+use chancery_oauth::{
+    ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use,
+};
 use chancery_record::fold;
 use chancery_resource::settings::Options;
 use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::second_factor::OfferedFactor;
+use crate::{granted::Granted, second_factor::OfferedFactor};
 
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
@@ -90,6 +92,8 @@ pub struct Application {
     pub pkce: PkceMode,
     /// Whether ID tokens have the claims of the granted scopes (`idTokenClaims`).
     pub tells_in_id_token: bool,
+    /// Whether it gets a refresh token with every code (`refreshTokens` is Session).
+    pub refreshes_in_session: bool,
     /// `securityProfile`
     pub security_profile: SecurityProfile,
     /// Its settings that are not served.
@@ -230,6 +234,11 @@ impl Application {
         };
         let tenants = self.tenants.iter().filter(|tenant| tenant.ranges.iter().any(holds));
         tenants.map(|tenant| tenant.facts.id).collect()
+    }
+
+    /// Whether what is granted includes a refresh token. Without `offline_access` it needs a session that it ends with.
+    pub fn refreshes(&self, granted: &Granted) -> bool {
+        granted.has(OFFLINE_ACCESS) || (self.refreshes_in_session && granted.session.is_some())
     }
 
     /// The part of a scope that the client app may be granted.

@@ -178,8 +178,9 @@ fn redeem(
         granted.cnf = Some(shown.cnf.clone());
     }
     let grant = Grant::new(grant, app.id, granted, shown.now);
-    grant.insert(&context.app, tx, tenant.subscription, ends_on(&grant, &tenant.options, shown.now))?;
-    let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
+    let until = ends_on(&grant, application, &tenant.options, shown.now);
+    grant.insert(&context.app, tx, tenant.subscription, until)?;
+    let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
     Ok(Ok(Tokens {
         grant: grant.id,
         person: claims::in_id_token(tx, application, &admitted, &grant.granted.scope)?,

@@ -154,8 +154,9 @@ fn redeem(
     }
     let lifetimes = Lifetimes::of(&tenant.options);
     let grant = Grant::new(found.grant, app.id, granted, shown.now);
-    grant.insert(&context.app, tx, tenant.subscription, ends_on(&grant, &tenant.options, shown.now))?;
-    let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
+    let until = ends_on(&grant, application, &tenant.options, shown.now);
+    grant.insert(&context.app, tx, tenant.subscription, until)?;
+    let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
     Ok(Ok(Tokens {
         grant: grant.id,
@@ -190,6 +191,19 @@ fn check(found: &ShownCode, shown: &Shown) -> Result<(), &'static str> {
 /// # Errors
 /// Errors of the store.
 pub fn is_session_good(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
-    let text = "SELECT 1 FROM sign_in_session WHERE id = ?1 AND ended_on IS NULL AND expires_on > ?2";
-    Ok(tx.one(text, &[session.into(), now.0.into()], |_| Ok(()))?.is_some())
+    Ok(session_until(tx, session, now)?.is_some())
+}
+
+/// Until when a session lasts as it is now; `None` once it has ended.
+///
+/// # Errors
+/// Errors of the store.
+pub fn session_until(
+    tx: &mut Tx<'_>,
+    session: Uuid,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let text =
+        "SELECT expires_on FROM sign_in_session WHERE id = ?1 AND ended_on IS NULL AND expires_on > ?2";
+    tx.one(text, &[session.into(), now.0.into()], |row| Ok(Timestamp(row.int(0)?)))
 }

@@ -8,7 +8,7 @@ use chancery_auth::{
 };
 use chancery_oauth::{Scope, targets};
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Context, Problem, Tx, settings::Options};
+use chancery_resource::{AppContext, Context, Problem, StoreError, Tx, settings::Options};
 use chancery_store::Mode;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::{
     person,
     provider::Provider,
     record::{Outcome, SignInRecord},
-    redeem::{claim_all, invalid_grant},
+    redeem::{claim_all, invalid_grant, session_until},
     refresh_token::RefreshToken,
     tokens::{Lifetimes, Tokens},
 };
@@ -79,10 +79,14 @@ impl Provider<'_> {
     }
 }
 
-/// When the last token of a grant ends that is used now.
-pub fn ends_on(grant: &Grant, options: &Options, now: Timestamp) -> Timestamp {
+/// When the last token of a grant of the client app ends that is used now.
+pub fn ends_on(grant: &Grant, application: &Application, options: &Options, now: Timestamp) -> Timestamp {
     let access_token = now.plus(options.span("AccessTokenLifetime"));
-    if grant.is_offline() { access_token.max(refresh_until(grant, options, now)) } else { access_token }
+    if application.refreshes(&grant.granted) {
+        access_token.max(refresh_until(grant, options, now))
+    } else {
+        access_token
+    }
 }
 
 /// Until when a refresh token is good whose last use was then: no longer than the grant may last in all.
@@ -91,9 +95,27 @@ fn refresh_until(grant: &Grant, options: &Options, used_on: Timestamp) -> Timest
     used_on.plus(options.span("RefreshTokenLifetime")).min(longest)
 }
 
-/// Until when the refresh token of a grant is good; `None` once it is not.
-pub fn is_current(grant: &Grant, options: &Options, now: Timestamp) -> Option<Timestamp> {
-    Some(refresh_until(grant, options, grant.used_on)).filter(|until| *until > now && grant.is_offline())
+/// Until when the refresh token of a grant is good; `None` once it is not. Without `offline_access` it ends with the session.
+///
+/// # Errors
+/// Errors of the store.
+pub fn good_until(
+    tx: &mut Tx<'_>,
+    grant: &Grant,
+    (application, options): (&Application, &Options),
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    if !application.refreshes(&grant.granted) {
+        return Ok(None);
+    }
+    let until = refresh_until(grant, options, grant.used_on);
+    let until = match grant.granted.session {
+        Some(session) if !grant.is_offline() => {
+            session_until(tx, session, now)?.map(|session| session.min(until))
+        }
+        _ => Some(until),
+    };
+    Ok(until.filter(|until| *until > now))
 }
 
 /// Uses a refresh token. `None`: it was replaced before, and its grant has ended. What is refused inside is committed.
@@ -118,7 +140,7 @@ fn refresh(
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);
     let Some(tenant) = tenant else { return not_good() };
-    if is_current(&grant, &tenant.options, now).is_none() {
+    if good_until(tx, &grant, (application, &tenant.options), now)?.is_none() {
         return not_good();
     }
     if granted.cnf.as_ref().is_some_and(|bound| *bound != shown.cnf) {
@@ -148,7 +170,7 @@ fn refresh(
         Err(refused) => return Ok(Err(refused.into())),
     };
     let rotates = app.is_public && granted.cnf.is_none() && shown.token.generation == grant.generation;
-    let until = ends_on(&grant, &tenant.options, now);
+    let until = ends_on(&grant, application, &tenant.options, now);
     if !grant.advance(tx, (rotates, until), now)? {
         return not_good();
     }

@@ -8,7 +8,7 @@ use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{grant::Grant, person, provider::Provider, refresh::is_current, refresh_token::RefreshToken};
+use crate::{grant::Grant, person, provider::Provider, refresh::good_until, refresh_token::RefreshToken};
 
 /// Whether a request shows what may be a refresh token, which has another form than access tokens.
 pub fn shows_refresh_token(request: &EndpointRequest) -> bool {
@@ -46,16 +46,18 @@ impl Provider<'_> {
             grant.application == client && grant.granted.issuing == request.issuer.tenant_id()
         };
         let (Some(grant), Some(known)) = (found.filter(is_theirs), known) else { return Ok(nothing) };
-        let granted = &grant.granted;
-        let Some(tenant) = known.serving(granted.tenant, granted.issuing) else { return Ok(nothing) };
-        let Some(until) = is_current(&grant, &tenant.options, request.now) else { return Ok(nothing) };
-        let (whose, of, now) = ((granted.person, granted.instance), granted.tenant, request.now);
-        let admitting = self.store.run("AdmitPerson", Mode::Quick, None, move |tx| {
-            person::admit(tx, &known, whose, of, now).map(|admitted| admitted.is_ok())
+        let (grant, now) = (Arc::new(grant), request.now);
+        let judged = Arc::clone(&grant);
+        let judging = self.store.run("JudgeRefreshToken", Mode::Quick, None, move |tx| {
+            let granted = &judged.granted;
+            let Some(tenant) = known.serving(granted.tenant, granted.issuing) else { return Ok(None) };
+            let until = good_until(tx, &judged, (&known, &tenant.options), now)?;
+            let whose = (granted.person, granted.instance);
+            let is_admitted = person::admit(tx, &known, whose, granted.tenant, now)?.is_ok();
+            Ok::<_, StoreError>(until.filter(|_| is_admitted))
         });
-        if !admitting.await? {
-            return Ok(nothing);
-        }
+        let Some(until) = judging.await? else { return Ok(nothing) };
+        let granted = &grant.granted;
         let told = json!({
             "active": true,
             "iss": request.issuer.url,
@@ -89,9 +91,9 @@ impl Provider<'_> {
         let master = self.context.master.clone();
         let found = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
             let found = Grant::find(tx, &master, token.grant)?;
-            Ok::<_, StoreError>(found.filter(|grant| {
-                token.is_of(&master, grant) && token.generation == grant.generation && grant.is_offline()
-            }))
+            Ok::<_, StoreError>(
+                found.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
+            )
         });
         Ok((app.id, found.await?))
     }

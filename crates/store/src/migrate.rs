@@ -92,6 +92,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (KEY_ROOT, include_str!("../../../migrations/0061_key_root.sql")),
     (63, include_str!("../../../migrations/0063_set_by_other.sql")),
     (64, include_str!("../../../migrations/0064_sign_in_of_apps.sql")),
+    (67, include_str!("../../../migrations/0067_refresh_tokens.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -1,6 +1,6 @@
 //! Settings of client apps for existing applications: PKCE, and the claims in ID tokens.
 
-use chancery_testkit::{World, on_both_engines};
+use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, form, parameter, tenant_option};
@@ -14,6 +14,12 @@ async fn told(world: &World, home: &Home, scope: &str) -> (Value, Value) {
     let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
     let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
     (claims(&tokens["id_token"]), bearer.get("/connect/userinfo").await.is(200).json())
+}
+
+async fn post_form(world: &World, path: &str, fields: &[(&str, &str)]) -> Answer {
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let body = form(fields.iter().copied()).into_bytes();
+    world.anonymous.send(http::Method::POST, path, &headers, body).await
 }
 
 /// Puts the user into a new group of each name.
@@ -85,6 +91,72 @@ on_both_engines! {
         app.as_object_mut().unwrap().retain(|name, value| name != "idTokenClaims" && !value.is_array());
         let put = world.admin.put(&format!("{BASE}/ClientApp/{}", id(&home.app)), app).await.is(202).json();
         assert_eq!(put["idTokenClaims"], "Minimal");
+    }
+
+    async fn a_refresh_token_of_a_session_ends_with_the_session(world: World) {
+        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let token = tokens["refresh_token"].as_str().unwrap();
+        assert!(!tokens["scope"].as_str().unwrap().contains("offline_access"));
+        home.refresh_at(&world.anonymous, token).await.expect(200);
+        let introspect = async || {
+            let fields = [("token", token), ("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
+            post_form(&world, "/connect/introspect", &fields).await.is(200).json()
+        };
+        let told = introspect().await;
+        assert_eq!(told["active"], true, "{told}");
+        let until = told["exp"].as_i64().unwrap();
+        world.sql(vec![("UPDATE sign_in_session SET expires_on = expires_on - 1800000", vec![])]).await;
+        assert_eq!(introspect().await["exp"].as_i64().unwrap(), until - 1800);
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        let refused = home.refresh_at(&world.anonymous, token).await.is(400).json();
+        assert_eq!(refused["error"], "invalid_grant");
+        assert_eq!(introspect().await, json!({ "active": false }));
+    }
+
+    async fn a_refresh_token_of_a_session_ends_when_the_session_expires(world: World) {
+        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let token = tokens["refresh_token"].as_str().unwrap();
+        home.refresh_at(&world.anonymous, token).await.expect(200);
+        world.sql(vec![("UPDATE sign_in_session SET expires_on = started_on", vec![])]).await;
+        home.refresh_at(&world.anonymous, token).await.expect(400);
+    }
+
+    /// With `offline_access` the token outlasts the session, and when the member is set back the tokens of sessions end.
+    async fn offline_access_outlasts_the_session_of_an_app_with_session_tokens(world: World) {
+        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        let offline = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let answer = browser.open(&home.request(&[("scope", "openid")])).await.left.unwrap();
+        let of_session = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let [offline, of_session] = [offline, of_session].map(|tokens| tokens["refresh_token"].as_str().unwrap().to_owned());
+        home.refresh_at(&world.anonymous, &of_session).await.expect(200);
+        let path = format!("/ClientApp/{}", id(&home.app));
+        change(&world, &path, json!({ "refreshTokens": "OfflineAccess" })).await;
+        home.refresh_at(&world.anonymous, &of_session).await.expect(400);
+        change(&world, &path, json!({ "refreshTokens": "Session" })).await;
+        world.sql(vec![("UPDATE sign_in_session SET expires_on = started_on", vec![])]).await;
+        home.refresh_at(&world.anonymous, &of_session).await.expect(400);
+        home.refresh_at(&world.anonymous, &offline).await.expect(200);
+    }
+
+    async fn a_body_without_refresh_tokens_keeps_them(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        assert_eq!(app["refreshTokens"], "OfflineAccess");
+        let path = format!("/ClientApp/{}", id(&app));
+        change(&world, &path, json!({ "refreshTokens": "Session" })).await;
+        change(&world, &path, json!({ "name": "renamed" })).await;
+        let mut app = world.admin.get(&format!("{BASE}{path}")).await.is(200).json();
+        app.as_object_mut().unwrap().retain(|name, value| name != "refreshTokens" && !value.is_array());
+        let put = world.admin.put(&format!("{BASE}{path}"), app).await.is(202).json();
+        assert_eq!(put["refreshTokens"], "Session");
     }
 
     async fn who_has_no_name_is_called_by_the_login_name(world: World) {

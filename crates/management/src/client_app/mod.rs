@@ -90,6 +90,13 @@ choice_types! {
         /// None: they are at the UserInfo endpoint (OpenID Connect Core, section 5.4).
         Minimal,
     }
+    /// When a client app gets refresh tokens for people.
+    RefreshTokens {
+        /// When the scope offline_access is granted. They last while the person is away.
+        OfflineAccess,
+        /// With every authorization code. Without offline_access they end with the session of the person.
+        Session,
+    }
     /// What people are called to a client app.
     SubjectType {
         /// What they are called to all.
@@ -230,6 +237,8 @@ record! {
         pkce: Pkce = OPEN.or(DefaultValue::Text("AsTenant")),
         /// Which claims of the person its ID tokens have.
         id_token_claims: IdTokenClaims = OPEN.or(DefaultValue::Text("Scopes")),
+        /// When it gets refresh tokens for people.
+        refresh_tokens: RefreshTokens = OPEN.or(DefaultValue::Text("OfflineAccess")),
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// Changes with every write to the client app.

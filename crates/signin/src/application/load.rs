@@ -24,7 +24,7 @@ const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a
     a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
     a.allow_device_authorization_grant, a.pkce, a.id_token_claims, \
     a.access_token_encryption_enabled_override, a.id_token_encrypted_response_alg, \
-    a.userinfo_encrypted_response_alg, a.require_pushed_authorization_requests, \
+    a.userinfo_encrypted_response_alg, a.require_pushed_authorization_requests, a.refresh_tokens, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
     FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
 const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
@@ -276,7 +276,8 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         },
         tells_in_id_token: row.text(22)? == "Scopes",
         unserved: read_unserved(row)?,
-        asks_for_second_factor: row.bool(27)?,
+        asks_for_second_factor: row.bool(28)?,
+        refreshes_in_session: row.text(27)? == "Session",
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
         scopes: Vec::new(),

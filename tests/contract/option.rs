@@ -38,7 +38,7 @@ const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false
     PasskeyEnrolment (Offer), TemporaryAccessPassEnabled (true), TemporaryAccessPassDefaultLifetime (01:00:00), TemporaryAccessPassMaxLifetime (08:00:00), \
     TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12), EventRetention (7.00:00:00), ScimCreateRestores (true), ScimRateLimit (100), ScimMassChangeLimit (500)";
 /// The row Tenant.
-const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
+const TENANT: &str = "AccessTokenLifetime (01:00:00), AccessTokenHeaderType (AtJwt), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
     RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
     SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
     PkceRequired (false), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \

@@ -115,7 +115,7 @@ pub async fn grant(
         (token, Some(digest))
     } else {
         let certificates = token_service.certificates_since(store, epoch).await?;
-        (token_service.sign(&claims, &certificates, &request.issuer, request.now)?, None)
+        (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
     };
     finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
     let mut body = json!({

@@ -24,6 +24,8 @@ pub struct IssuingTenant {
     pub id: Uuid,
     /// The tenant's subscription.
     pub subscription: Uuid,
+    /// Whether its access tokens for other resource servers have the `typ` of any JWT (AccessTokenHeaderType).
+    pub has_plain_type: bool,
 }
 
 impl Issuer {
@@ -62,7 +64,17 @@ impl ServingTenants {
     /// # Errors
     /// Errors of the store.
     pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
-        let Some(id) = exact_id(text) else { return Ok(None) };
+        match exact_id(text) {
+            Some(id) => self.of_id(store, id).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The tenant of this id, if it is active and so is its subscription.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn of_id(&self, store: &Store, id: Uuid) -> Result<Option<IssuingTenant>, Error> {
         if let Some((known, epoch)) = self.0.get(&id)
             && store.epoch().await? == epoch
         {
@@ -79,7 +91,8 @@ impl ServingTenants {
 
 /// The tenant if it is active, and the epoch that was read first.
 fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i64), Error> {
-    let text = "SELECT t.subscription_id FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
+    let text = "SELECT t.subscription_id, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = t.id \
+        AND o.name = 'AccessTokenHeaderType') FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
         WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
     let (mut found, mut epoch) = (None, 0);
     // the epoch is read first, so that what follows is no older
@@ -87,7 +100,8 @@ fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i
         if index == 0 {
             epoch = row.int(0)?;
         } else {
-            found = Some(IssuingTenant { id, subscription: row.id(0)? });
+            let has_plain_type = row.optional_text(1)?.as_deref() == Some("Jwt");
+            found = Some(IssuingTenant { id, subscription: row.id(0)?, has_plain_type });
         }
         Ok(())
     })?;

@@ -33,7 +33,7 @@ pub const fn algorithms(kind: KeyKind) -> Option<(Signing, Algorithm)> {
 
 /// The `typ` of an access token (RFC 9068, section 2.1).
 pub const ACCESS_TOKEN: &str = "at+jwt";
-/// The `typ` of an ID token.
+/// The `typ` of an ID token, and of an access token for resource servers that accept no other.
 pub const ID_TOKEN: &str = "JWT";
 
 /// Signs claims. `None`: the key cannot sign.
@@ -67,9 +67,14 @@ pub struct UnverifiedToken<'a> {
 }
 
 impl<'a> UnverifiedToken<'a> {
-    /// Reads a token whose `typ` is that of an access token (RFC 9068, section 2.1).
+    /// Reads a token whose `typ` is that of an access token (RFC 9068, section 2.1), or of any JWT.
     pub fn read(token: &'a str) -> Option<Self> {
-        Self::of_types(token, &["at+jwt", "application/at+jwt"])
+        Self::of_types(token, &["at+jwt", "application/at+jwt", "jwt"])
+    }
+
+    /// Whether its `typ` is that of any JWT.
+    pub fn has_plain_type(&self) -> bool {
+        self.header.typ.eq_ignore_ascii_case(ID_TOKEN)
     }
 
     /// Reads a token whose `typ` is that of an ID token.

@@ -18,7 +18,7 @@ use crate::{
     authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
     remote_keys::RemoteKeys,
-    signer::{ACCESS_TOKEN, UnverifiedToken, sign},
+    signer::{ACCESS_TOKEN, ID_TOKEN, UnverifiedToken, sign},
     signing_certificate::Certificates,
     uses::CredentialUses,
 };
@@ -112,15 +112,24 @@ impl TokenService {
     /// stead would sign for an issuer that is not its own.
     ///
     /// # Errors
-    /// A certificate's key that cannot be opened or cannot sign.
-    pub(crate) fn sign(
+    /// A certificate's key that cannot be opened or cannot sign; errors of the store.
+    pub(crate) async fn sign(
         &self,
+        store: &Store,
         claims: &Claims,
         certificates: &Certificates,
-        issuer: &Issuer,
-        now: Timestamp,
+        (issuer, now): (&Issuer, Timestamp),
     ) -> Result<String, Error> {
-        self.sign_by_first_key(claims, (ACCESS_TOKEN, &self.keyring.token_key), certificates, (issuer, now))
+        let typ = self.type_of(store, claims).await?;
+        self.sign_by_first_key(claims, (typ, &self.keyring.token_key), certificates, (issuer, now))
+    }
+
+    /// The `typ` of an access token with these claims. The tenant's option AccessTokenHeaderType decides, but never for the
+    /// services of the platform.
+    async fn type_of(&self, store: &Store, claims: &Claims) -> Result<&'static str, Error> {
+        let Some(tenant) = claims.tid.filter(|_| !claims.has_rights()) else { return Ok(ACCESS_TOKEN) };
+        let found = self.tenants.of_id(store, tenant).await?;
+        Ok(if found.is_some_and(|tenant| tenant.has_plain_type) { ID_TOKEN } else { ACCESS_TOKEN })
     }
 
     /// Issues an access token to a client app: signed, or a reference that is stored.
@@ -138,7 +147,7 @@ impl TokenService {
         claims.vouch(&self.master);
         if !app.gets_references {
             let certificates = self.certificates_since(store, epoch).await?;
-            return self.sign(claims, &certificates, issuer, now);
+            return self.sign(store, claims, &certificates, (issuer, now)).await;
         }
         let (token, digest) = self.make_reference();
         let claims = claims.clone();
@@ -233,11 +242,12 @@ impl TokenService {
             return Ok(is_reference.then(|| OpenedToken::Reference(self.reference_digest(token))));
         };
         let kid = unverified.header.kid.as_str();
+        // tokens for the services of the platform have the `typ` of access tokens alone
+        let is_good =
+            |claims: &Claims| self.issued(claims) && !(unverified.has_plain_type() && claims.has_rights());
         if let Some(key) = self.keyring.token_keys.get(kid) {
             let claims = unverified.verified(key, Algorithm::Es256);
-            return Ok(claims
-                .filter(|claims| self.issued(claims))
-                .map(|claims| OpenedToken::Signed(claims.into(), None)));
+            return Ok(claims.filter(is_good).map(|claims| OpenedToken::Signed(claims.into(), None)));
         }
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
@@ -245,7 +255,7 @@ impl TokenService {
             let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
             one.may_sign_at(claims.issuing_tenant()).then_some(claims)
         });
-        let claims = claims.filter(|claims| self.issued(claims));
+        let claims = claims.filter(is_good);
         Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
     }
 

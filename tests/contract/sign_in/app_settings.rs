@@ -1,5 +1,6 @@
 //! Settings of client apps for existing applications: PKCE, and the claims in ID tokens.
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
@@ -14,6 +15,12 @@ async fn told(world: &World, home: &Home, scope: &str) -> (Value, Value) {
     let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
     let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
     (claims(&tokens["id_token"]), bearer.get("/connect/userinfo").await.is(200).json())
+}
+
+/// The header of a JWT.
+fn header(token: &Value) -> Value {
+    let part = token.as_str().unwrap().split('.').next().unwrap();
+    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
 async fn post_form(world: &World, path: &str, fields: &[(&str, &str)]) -> Answer {
@@ -157,6 +164,46 @@ on_both_engines! {
         app.as_object_mut().unwrap().retain(|name, value| name != "refreshTokens" && !value.is_array());
         let put = world.admin.put(&format!("{BASE}{path}"), app).await.is(202).json();
         assert_eq!(put["refreshTokens"], "Session");
+    }
+
+    async fn tokens_for_other_resource_servers_have_the_type_that_the_tenant_sets(world: World) {
+        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let resource = json!({ "clientAppId": home.app["id"], "key": "urn:ledger" });
+        world.make("ClientAppResource", resource).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let at_tenant = format!("/t/{}/connect/token", home.tenant);
+        let own = async |path: &str, resource: &str| {
+            let fields = [
+                ("grant_type", "client_credentials"),
+                ("client_id", id(&home.app)),
+                ("client_secret", home.secret.as_str()),
+                ("resource", resource),
+            ];
+            post_form(&world, path, &fields).await.is(200).json()["access_token"].clone()
+        };
+        for (value, expected) in [("AtJwt", "at+jwt"), ("Jwt", "JWT")] {
+            tenant_option(&world, &home, "AccessTokenHeaderType", value).await;
+            let answer = browser.open(&home.request(&[])).await.left.unwrap();
+            let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+            let token = &tokens["access_token"];
+            assert_eq!(header(token)["typ"], expected, "{value}");
+            assert_eq!(header(&own(&at_tenant, "urn:ledger").await)["typ"], expected, "{value}");
+            for (path, resource) in [(at_tenant.as_str(), "PlatformManagementService"), ("/connect/token", "urn:ledger")] {
+                assert_eq!(header(&own(path, resource).await)["typ"], "at+jwt", "{value} {path}");
+            }
+            // the token is known here whatever its type is
+            let bearer = world.anonymous.with_token(token.as_str().unwrap());
+            bearer.get("/connect/userinfo").await.expect(200);
+            let shown = [
+                ("token", token.as_str().unwrap()),
+                ("client_id", id(&home.app)),
+                ("client_secret", home.secret.as_str()),
+            ];
+            let told = post_form(&world, "/connect/introspect", &shown).await.is(200).json();
+            assert_eq!(told["active"], true, "{value}");
+            post_form(&world, "/connect/revoke", &shown).await.expect(200);
+            bearer.get("/connect/userinfo").await.expect(401);
+        }
     }
 
     async fn who_has_no_name_is_called_by_the_login_name(world: World) {

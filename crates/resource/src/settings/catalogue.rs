@@ -236,6 +236,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaSms, "ResendInterval", "00:00:30", Form::Span(0, HOUR)),
 
     open(entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(MINUTE, DAY))),
+    open(entry(Owner::Tenant, "AccessTokenHeaderType", "AtJwt", Form::Choice(&["AtJwt", "Jwt"]))),
     open(entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY))),
     open(entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(10 * SECOND, 10 * MINUTE))),
     open(entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR))),

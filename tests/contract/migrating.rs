@@ -182,6 +182,26 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
     }
 }
 
+/// A tenant of the older release has no row of the option PkceRequired. It keeps the old default, and a new tenant has the new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_of_an_older_release_still_require_pkce() {
+    for engine in ENGINES {
+        let database = restored(engine);
+        let server = Process::start(&database, &[]).await;
+        let admin = &server.admin;
+        let tenants = admin.get(&format!("{MANAGEMENT}/Tenant")).await.is(200).json();
+        let tenant = json!({ "name": "New", "subscriptionId": tenants[0]["subscriptionId"] });
+        let new = admin.post(&format!("{MANAGEMENT}/Tenant"), tenant).await.is(201).json();
+        for (tenant, expected) in [(&tenants[0], "true"), (&new, "false")] {
+            let filter =
+                format!("name%20eq%20%22PkceRequired%22%20and%20applyToTenantId%20eq%20%22{}%22", id(tenant));
+            let options = admin.get(&format!("{MANAGEMENT}/Option?filter={filter}")).await.is(200).json();
+            let values: Vec<_> = options.as_array().unwrap().iter().map(|option| &option["value"]).collect();
+            assert_eq!(values, [expected], "{engine:?} {}", tenant["name"]);
+        }
+    }
+}
+
 /// An audit export from before the upgrade is verified with the keys from after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_trail_that_an_older_release_exported_is_verified() {

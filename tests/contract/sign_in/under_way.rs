@@ -187,6 +187,29 @@ on_both_engines! {
             let refused = world.anonymous.get(path).await.is(status);
             assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "{path}");
         }
+        // and what a request itself is refused for
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        let origin = ("origin", "https://app.example");
+        for (path, header, body, status) in [
+            ("/connect/token", form, "grant_type=client_credentials&grant_type=x", 400),
+            ("/connect/token", form, "grant_type=client_credentials&client_id=x&client_secret=y", 401),
+            ("/connect/token", ("content-type", "application/json"), "{}", 400),
+            ("/connect/introspect", form, "token=x&client_id=x&client_secret=y", 401),
+            ("/connect/revoke", form, "token=x&client_id=x&client_secret=y", 401),
+            ("/connect/deviceauthorization", form, "client_id=x", 401),
+            ("/connect/userinfo", ("authorization", "Bearer x"), "", 401),
+        ] {
+            let body = body.as_bytes().to_vec();
+            let refused = world.anonymous.send(http::Method::POST, path, &[header, origin], body).await;
+            assert_eq!(refused.status, status, "{path} {}", String::from_utf8_lossy(&refused.bytes));
+            assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "{path} {status}");
+            let exposed = refused.header("access-control-expose-headers").unwrap();
+            assert!(exposed.contains("WWW-Authenticate"), "{path} {exposed}");
+        }
+        let large = vec![b'a'; 200_000];
+        let refused = world.anonymous.send(http::Method::POST, "/connect/token", &[form, origin], large).await;
+        assert!(refused.status.is_client_error(), "{}", refused.status);
+        assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "a body that is too large");
         assert!(world.anonymous.get("/nothing").await.is(404).header("access-control-allow-origin").is_none());
         let page = world.anonymous.get("/connect/authorize").await;
         assert!(page.header("access-control-allow-origin").is_none());

@@ -5,6 +5,7 @@ mod budget;
 mod care;
 mod certificate;
 mod configuration;
+mod connecting;
 mod deleted;
 mod deliveries;
 mod editor;

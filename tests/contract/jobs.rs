@@ -50,7 +50,7 @@ on_both_engines! { [with_metadata]
     /// Point 6: the jobs are a list, and each tells when it last succeeded; one that fails does not.
     async fn each_job_tells_when_it_last_succeeded(world: World) {
         let names: BTreeSet<_> = jobs_by(&world, now).iter().map(|job| job.name).collect();
-        let all = ["certify", "count", "delivering", "floor", "growing", "healing", "listening", "mail", "placing", "prune", "purge", "refresh", "revoke", "sign-out", "uses"];
+        let all = ["certify", "count", "delivering", "floor", "growing", "healing", "listening", "mail", "placing", "prune", "purge", "refresh", "refused", "revoke", "sign-out", "uses"];
         assert_eq!(names, BTreeSet::from(all));
         // the server of this test has the leases, and rests for minutes
         let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };

@@ -28,6 +28,7 @@ mod password;
 mod record;
 mod refresh;
 mod refused;
+mod refused_list;
 mod request;
 mod reset;
 pub mod second_factor;
@@ -44,6 +45,7 @@ use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
 
 use self::browser::Browser;
+pub use self::refused_list::leave_refusal;
 use crate::id;
 
 const BASE: &str = "/api/management/v2";

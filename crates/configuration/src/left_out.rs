@@ -10,6 +10,7 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ("ApplicationUser", PERSON),
     ("AuditTrail", RECORD),
     ("ClientAppMetadata", "what applications note about themselves; it has no batches"),
+    ("ClientAppRefusal", RECORD),
     ("DirectoryRefusal", RECORD),
     ("Event", RECORD),
     ("EventDelivery", RECORD),

@@ -326,7 +326,7 @@ document.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const words = one("span", copy), text = words.textContent;
-    navigator.clipboard.writeText(one("pre", copy.parentElement).textContent).then(() => {
+    navigator.clipboard.writeText(one("pre, code", copy.parentElement).textContent).then(() => {
       words.textContent = copy.dataset.done;
       setTimeout(() => { words.textContent = text; }, 2000);
     });

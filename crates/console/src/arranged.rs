@@ -5,9 +5,9 @@ mod cells;
 use cells::{
     address, app, approvals, asked, began, cert_ends, cert_name, cert_serves, cert_status, change, email,
     enrolled, expires, factor, groups, instance, leaver, named, occurred, origin, outcome, place, principal,
-    replaced, replacement_status, role, rule_level, rule_matches, rule_name, rule_priority, rule_status,
-    rule_type, scope, sign_in_status, signed_in, status, tenant, token_reach, token_status, token_used,
-    told_on, used, user_name, when, who,
+    refused_at, refused_by, refused_on, refused_why, replaced, replacement_status, role, rule_level,
+    rule_matches, rule_name, rule_priority, rule_status, rule_type, scope, sign_in_status, signed_in, status,
+    tenant, token_reach, token_status, token_used, told_on, used, user_name, when, who,
 };
 use chancery_record::Field;
 use serde_json::{Value, json};
@@ -96,6 +96,13 @@ pub fn columns(resource: &str) -> Option<&'static [Column]> {
             ("col_enrolled", enrolled),
             ("col_used", used),
         ]),
+        "ClientAppRefusal" => Some(&[
+            ("col_error", refused_by),
+            ("col_app", app),
+            ("col_endpoint", refused_at),
+            ("col_why", refused_why),
+            ("col_when", refused_on),
+        ]),
         "DirectoryRefusal" => Some(&[("col_who", leaver), ("col_where", instance), ("col_when", told_on)]),
         "CustomAuditTrail" => Some(&[("col_change", change), ("col_who", who), ("col_when", when)]),
         _ => None,
@@ -108,6 +115,7 @@ pub fn title(resource: &str, row: &Value) -> Option<String> {
         "User" | "ApplicationUser" => Some(full_name(row)),
         "CustomAuditTrail" => Some(format!("{} {}", member(row, "area"), member(row, "primaryKey"))),
         "RoleAssignment" => Some(member(row, "roleType")),
+        "ClientAppRefusal" => Some(member(row, "error")),
         _ => None,
     }
 }
@@ -245,6 +253,7 @@ pub fn order(resource: &str) -> Option<(&'static str, &'static str)> {
         "ClaimRule" => Some(("priority", "ascending")),
         // ids rise with time: what happened last
         "SignInRecord" | "SignInSession" | "SignInGrant" => Some(("id", "descending")),
+        "ClientAppRefusal" => Some(("lastOn", "descending")),
         _ => None,
     }
 }
@@ -330,6 +339,7 @@ pub fn shows_name(resource: &str, wire: &str) -> bool {
         "CertStore" => is_target,
         "IdentityReplacement" => wire == "platformUserId",
         "DirectoryRefusal" => wire == "idpInstanceId",
+        "ClientAppRefusal" => wire == "clientAppId",
         name if name.starts_with("SignIn") => true,
         _ => false,
     }

@@ -76,6 +76,7 @@ static OPERATIONS: &[&[Op]] = &[
     client_app::scope_and_resource::RESOURCES_OF,
     &client_app::scope_and_resource::SCOPES,
     client_app::scope_and_resource::SCOPES_OF,
+    client_app::refusal::OPERATIONS,
     &client_app::role::OPERATIONS,
     client_app::role::OF_CLIENT_APP,
     &client_app::secret::OPERATIONS,

@@ -93,6 +93,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (63, include_str!("../../../migrations/0063_set_by_other.sql")),
     (64, include_str!("../../../migrations/0064_sign_in_of_apps.sql")),
     (67, include_str!("../../../migrations/0067_refresh_tokens.sql")),
+    (68, include_str!("../../../migrations/0068_refused_requests.sql")),
 ];
 
 /// The migration that adds the column of checksums.

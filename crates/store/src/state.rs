@@ -58,6 +58,8 @@ state_tables! {
     EventTrail = "event_trail",
     /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
+    /// Refused requests of client apps.
+    ClientAppRefusal = "client_app_refusal",
     /// When secrets and key sets of client apps were last used.
     ClientCredentialUse = "client_credential_use",
     /// How people want the console to look.

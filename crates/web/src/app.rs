@@ -10,7 +10,9 @@ use chancery_auth::{Rights, TokenService};
 use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, Told};
+use chancery_signin::{
+    Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, RefusedRequests, Told,
+};
 use chancery_store::{Class, Error, Figure, Store};
 use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -102,6 +104,8 @@ pub struct App {
     /// How pages look to whom.
     pub(crate) appearances: Appearances,
     pub(crate) sign_in_counts: Counts,
+    /// Refused requests of client apps that are to be recorded.
+    pub refused_requests: RefusedRequests,
     /// What operations share.
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
@@ -235,6 +239,7 @@ impl App {
             applications: Applications::default(),
             appearances: Appearances::default(),
             sign_in_counts: Counts::default(),
+            refused_requests: RefusedRequests::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,

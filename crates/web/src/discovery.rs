@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use chancery_auth::{GRANTS, Issuer};
 use chancery_signin::{ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{app::App, pages, system::SystemRoute};
 
@@ -35,8 +35,35 @@ pub fn unsupported_grant(app: &App) -> &'static str {
     if app.sign_in.is_on { &OF_PEOPLE } else { &ALONE }
 }
 
-/// What clients learn of an issuer (OpenID Connect Discovery 1.0; RFC 8414).
+/// The addresses that the document of an issuer has, in the order in which they are told to people.
+const ADDRESSES: [&str; 9] = [
+    "issuer",
+    "authorization_endpoint",
+    "token_endpoint",
+    "userinfo_endpoint",
+    "jwks_uri",
+    "end_session_endpoint",
+    "introspection_endpoint",
+    "revocation_endpoint",
+    "device_authorization_endpoint",
+];
+
+/// The addresses of an issuer that are served, by their names in its discovery document, and that of the document itself as
+/// `discovery`.
+pub fn endpoints(app: &App, issuer: &Issuer) -> Vec<(&'static str, String)> {
+    let document = document(app, issuer);
+    let told = ADDRESSES.iter().filter_map(|name| Some((*name, document.get(*name)?.as_str()?.to_owned())));
+    let mut all: Vec<_> = told.collect();
+    all.insert(1.min(all.len()), ("discovery", issuer.endpoint(SystemRoute::Discovery.path())));
+    all
+}
+
+/// What clients learn of an issuer (OpenID Connect Discovery 1.0; RFC 8414), as text.
 pub fn discovery(app: &App, issuer: &Issuer) -> String {
+    document(app, issuer).to_string()
+}
+
+fn document(app: &App, issuer: &Issuer) -> Value {
     let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
     if app.context.asks_for_certificates {
@@ -65,7 +92,7 @@ pub fn discovery(app: &App, issuer: &Issuer) -> String {
     if let (true, Some(members)) = (pages::are_served(app), document.as_object_mut()) {
         members.extend(sign_in(issuer, &methods));
     }
-    document.to_string()
+    document
 }
 
 /// What discovery tells where people sign in.

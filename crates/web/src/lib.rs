@@ -54,6 +54,7 @@ pub use body::{RequestBody, read_post};
 pub use chancery_signin::{ACR, ConsoleLifetimes};
 pub use compress::{CompressedText, compress};
 pub use deprecation::Deprecation;
+pub use discovery::endpoints;
 pub use event_types::{EventRow, event_rows, schema as event_schema};
 pub use health::{HealthReport, JobState};
 pub use listener::{Listener, serve};

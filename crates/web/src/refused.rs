@@ -8,6 +8,7 @@ use std::{
 
 use chancery_auth::{EndpointRequest, Issuer, Proof};
 use chancery_record::Timestamp;
+use chancery_signin::RefusedRequest;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
@@ -133,17 +134,21 @@ impl<'a> Refused<'a> {
         self
     }
 
-    /// Counts the request, and tells of it in the log, unless it tells of too many already.
+    /// Counts the request, tells of it in the log unless it tells of too many already, and notes it for the administrators of
+    /// the client app.
     pub async fn tell(self, app: &App, now: Timestamp) {
         if USUAL.contains(&self.error) {
             return;
         }
         let labels = Labels { endpoint: self.endpoint, error: self.error };
-        let Some(untold) = app.metrics.refused.note(labels, Instant::now()) else { return };
-        if !tracing::enabled!(tracing::Level::INFO) {
+        let untold = app.metrics.refused.note(labels, Instant::now());
+        let untold = untold.filter(|_| tracing::enabled!(tracing::Level::INFO));
+        let id = self.client.as_deref().and_then(|text| Uuid::try_parse(text).ok());
+        let kind = id.map(|id| (id, self.endpoint, self.error));
+        let kind = kind.filter(|kind| app.refused_requests.is_due(*kind, now));
+        if untold.is_none() && kind.is_none() {
             return;
         }
-        let id = self.client.as_deref().and_then(|text| Uuid::try_parse(text).ok());
         let found = match id {
             Some(id) => {
                 let at = (self.issuer.tenant_id(), self.proof.is_some());
@@ -158,18 +163,26 @@ impl<'a> Refused<'a> {
             Ok(None) => (None, "no such client app".to_owned()),
             Err(_) => (None, "unknown: the storage cannot tell now".to_owned()),
         };
-        tracing::info!(
-            endpoint = self.endpoint,
-            issuer = shown(&self.issuer.url),
-            app = shown(self.client.as_deref().unwrap_or_default()),
-            app_name = name.as_deref().map(shown),
-            error = self.error,
-            reason = self.reason,
-            sent = self.sent(),
-            registered,
-            untold,
-            "refused an app's request"
-        );
+        let sent = self.sent();
+        if let Some(untold) = untold {
+            tracing::info!(
+                endpoint = self.endpoint,
+                issuer = shown(&self.issuer.url),
+                app = shown(self.client.as_deref().unwrap_or_default()),
+                app_name = name.as_deref().map(shown),
+                error = self.error,
+                reason = self.reason,
+                sent,
+                registered,
+                untold,
+                "refused an app's request"
+            );
+        }
+        // an id that names no client app leaves no row
+        if let (Some(kind), Some(_)) = (kind, name) {
+            let reason = self.reason.to_owned();
+            app.refused_requests.note(RefusedRequest { kind, reason, sent, registered, last_on: now });
+        }
     }
 
     fn sent(&self) -> String {

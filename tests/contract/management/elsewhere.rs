@@ -55,6 +55,7 @@ async fn ours(world: &World) -> Ours {
         keys.insert(resource, id(&world.all(resource).await[0]).to_owned());
     }
     keys.insert("DirectoryRefusal", refused_removal(world).await);
+    keys.insert("ClientAppRefusal", crate::sign_in::leave_refusal(world, &keys["ClientApp"]).await);
     // its deliveries are read by its own id
     keys.insert("EventDelivery", keys["EventSubscription"].clone());
     for resource in ["ApplicationUser", "ApplicationGroup"] {

@@ -84,6 +84,7 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInConsent", TENANT, TENANT),
+    ("/ClientAppRefusal", NOBODY, TENANT),
     ("/DirectoryRefusal", NOBODY, ADMINISTRATORS),
     ("/CredentialSetByOther", NOBODY, ADMINISTRATORS),
     ("/SignInRecord", NOBODY, RECORDS),

@@ -46,7 +46,7 @@ on_both_engines! {
         let made = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": subscription["id"] })).await;
         assert_eq!((&made["isActive"], &made["idpInstances"]), (&json!(true), &json!([])));
         let options = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&made))).await;
-        assert_eq!(options.as_array().unwrap().len(), 25);
+        assert_eq!(options.as_array().unwrap().len(), 26);
         let taken = world.admin.post(&format!("{BASE}/Tenant"), json!({ "name": "sales", "subscriptionId": subscription["id"] })).await;
         assert_eq!(pointers(&taken.problem(409, "conflict")), ["/name"]);
         world.admin.delete(&one("Tenant", &made)).await.expect(204);

@@ -6,7 +6,7 @@ use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, form};
+use super::{Home, PASSWORD, browser::Browser, form, refused_list::record};
 use crate::{id, signing::set_mail_server};
 
 /// The tables that the documents name, each with what bounds its rows.
@@ -160,6 +160,11 @@ on_both_engines! {
         ask_for_links(&world, &home).await;
         at_pages(&world, &home).await;
         at_endpoints(&world, &home).await;
+        crate::until("refused requests are recorded", || async {
+            record(&world).await;
+            counted(&world).await["client_app_refusal"] > 0
+        })
+        .await;
         let grown = counted(&world).await.into_iter().filter(|(name, count)| *count > before[name]);
         let grown: BTreeSet<String> = grown.map(|(name, _)| name.to_owned()).collect();
         assert_eq!(grown, documented());

@@ -304,6 +304,22 @@ pub(super) fn told_on(row: &Value, _: Told<'_>) -> Cell {
     moment_of(row, "toldOn")
 }
 
+pub(super) fn refused_by(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("title", member(row, "error"))
+}
+
+pub(super) fn refused_at(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("text", member(row, "endpoint"))
+}
+
+pub(super) fn refused_why(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("text", member(row, "reason"))
+}
+
+pub(super) fn refused_on(row: &Value, _: Told<'_>) -> Cell {
+    moment_of(row, "lastOn")
+}
+
 /// Whether a session or a grant lives.
 pub(super) fn sign_in_status(row: &Value, (words, _): Told<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);

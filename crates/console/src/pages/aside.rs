@@ -33,11 +33,7 @@ pub async fn own_cards(
             let there = super::user::in_applications(visit, key).await?;
             Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
         }
-        "ClientApp" => {
-            let safety = super::safety::card(visit, resource, key).await?;
-            let rotation = super::rotation::card(visit, resource, (key, row)).await?;
-            Ok(std::iter::once(safety).chain(rotation).collect())
-        }
+        "ClientApp" => Box::pin(app_cards(visit, resource, (key, row))).await,
         "UserQuestionnaireItem" if row["isRequired"] == true => Ok(vec![unserved_item(visit)]),
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
         "IdpInstance" => {
@@ -56,6 +52,19 @@ fn unserved_item(visit: &Visit<'_>) -> Card {
     let sub = words.page("unserved_isRequired").into();
     let line = Line { tone: "bad", text: words.page("unserved").into(), sub, ..Line::default() };
     Card { title: words.field("isRequired"), kind: "checks", lines: vec![line], ..Card::default() }
+}
+
+/// The cards of a client app. They are apart from those of others, because the future of a page with many parts needs much stack.
+async fn app_cards(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<Vec<Card>, Problem> {
+    let mut cards = vec![super::safety::card(visit, resource, key).await?];
+    cards.extend(Box::pin(super::connecting::refusals(visit, key)).await?);
+    cards.extend(Box::pin(super::rotation::card(visit, resource, (key, row))).await?);
+    cards.push(super::connecting::addresses(visit));
+    Ok(cards)
 }
 
 /// What else can be done with what was typed, for who may: its label, and the page that takes the form.

@@ -7,6 +7,7 @@ pub mod batch;
 pub mod certificate;
 pub mod circle;
 pub mod configuration;
+pub mod connecting;
 pub mod delete;
 pub mod deleted;
 pub mod deliveries;

@@ -47,6 +47,7 @@ const GROUPS: [Group; 6] = [
             ("SignInSession", false, "globe"),
             ("SignInGrant", false, "key-round"),
             ("SignInFactor", false, "shield-check"),
+            ("ClientAppRefusal", false, "triangle-alert"),
             ("DirectoryRefusal", false, "triangle-alert"),
         ],
     ),

@@ -8,6 +8,7 @@ use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
+    connecting::addresses,
     form::{errors, fresh_id, is_of_form},
     item::read,
     list::{key_of, title_of},
@@ -379,7 +380,7 @@ fn registered(
     let content = json!({
         "back": { "href": address, "label": name }, "heading": format!("{}: {name}", words.page("registered_title")),
         "kind": kind.name, "has_keys": kind.has_keys(visit), "id": id, "secret": secret, "issuer": issuer, "returns": back, "redirect_uri": encoded(back), "challenge": challenge,
-        "link": { "href": address, "label": words.page("to_app") },
+        "link": { "href": address, "label": words.page("to_app") }, "endpoints": addresses(visit),
     });
     visit.page(200, "registered.html", words.page("registered_title"), &content)
 }

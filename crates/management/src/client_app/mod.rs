@@ -8,6 +8,7 @@ pub mod key_set;
 pub mod metadata;
 mod platform;
 pub(crate) mod profile;
+pub mod refusal;
 pub mod resource_key;
 pub mod role;
 mod rules;

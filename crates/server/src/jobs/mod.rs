@@ -13,6 +13,7 @@ pub mod place;
 pub mod prune;
 pub mod prune_events;
 pub mod purge;
+mod refused;
 pub mod revoke;
 pub mod sign_out;
 pub mod trust;
@@ -45,6 +46,7 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         ledger::certify(app, now),
         count::job(app),
         uses::job(app),
+        refused::job(app),
     ];
     // jobs that send something to other systems run only if outbound traffic is enabled
     if let Ok(permission) = context.outbound.permission() {

@@ -1,4 +1,4 @@
-//! Deletes expired events, idempotency keys, tokens, sign-ins and mails.
+//! Deletes expired events, idempotency keys, tokens, sign-ins, refusals and mails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -109,6 +109,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::ConsoleSetup, "id", MARGIN),
         (StateTable::AttemptGuard, "person_id", MARGIN),
         (StateTable::RemovedPassword, "user_rid", MARGIN),
+        (StateTable::ClientAppRefusal, "rid", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

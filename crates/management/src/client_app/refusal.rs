@@ -1,0 +1,67 @@
+//! Refused authorization and token requests of client apps, so that administrators find out why an app does not work.
+
+use chancery_record::{KEY, Name, SHOWN, ShortText, Timestamp, id_types, record};
+use chancery_resource::{Action as A, Method as M, Op, Permit::TenantMember, Reach, Shape};
+
+use super::{CLIENT_APP, ClientAppId};
+
+id_types! {
+    /// The id of a refused request.
+    ClientAppRefusalId
+}
+
+record! {
+    /// A kind of refused requests of a client app: those to one endpoint with one error.
+    pub struct ClientAppRefusal {
+        /// The entry.
+        id: ClientAppRefusalId = KEY,
+        /// The client app.
+        client_app_id: ClientAppId = SHOWN,
+        /// The endpoint, as its path below the issuer.
+        endpoint: Name = SHOWN,
+        /// The code of the error.
+        error: Name = SHOWN,
+        /// What was wrong, for developers.
+        reason: ShortText = SHOWN,
+        /// The parameters that were sent, without secrets.
+        sent: ShortText = SHOWN,
+        /// What was registered of the client app then, without secrets.
+        registered: ShortText = SHOWN,
+        /// When a request of this kind was first refused.
+        first_on: Timestamp = SHOWN,
+        /// When a request of this kind was last recorded: within an hour it is recorded once.
+        last_on: Timestamp = SHOWN,
+    }
+}
+
+/// The shape of refused requests, which the server records.
+pub static CLIENT_APP_REFUSAL: Shape = Shape::of::<ClientAppRefusal>(
+    "ClientAppRefusal",
+    "(SELECT rid, id, client_app_id, endpoint, error, reason, sent, registered, first_on, last_on, \
+     CAST(0 AS BIGINT) AS last_entry FROM client_app_refusal)",
+    Reach::Of(ClientAppRefusal::CLIENT_APP_ID.field(), &CLIENT_APP),
+);
+
+/// The operations on refused requests.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetClientAppRefusals",
+        M::Get,
+        "/ClientAppRefusal",
+        TenantMember,
+        &CLIENT_APP_REFUSAL,
+        A::List,
+        "Lists the kinds of authorization and token requests of client apps that were refused in the last 30 days.",
+    )
+    .added(),
+    Op::new(
+        "GetClientAppRefusal",
+        M::Get,
+        "/ClientAppRefusal/{id}",
+        TenantMember,
+        &CLIENT_APP_REFUSAL,
+        A::Read,
+        "Reads a kind of refused requests of a client app.",
+    )
+    .added(),
+];

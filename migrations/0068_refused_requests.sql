@@ -16,3 +16,15 @@ CREATE TABLE client_app_refusal (
 CREATE UNIQUE INDEX client_app_refusal__id ON client_app_refusal (id);
 CREATE UNIQUE INDEX client_app_refusal__client_app_id__endpoint__error ON client_app_refusal (client_app_id, endpoint, error);
 CREATE INDEX client_app_refusal__expires_on ON client_app_refusal (expires_on);
+
+-- Failed sign-ins of a person from one address within an hour are one record, which counts them.
+ALTER TABLE sign_in_record ADD COLUMN attempts {int} NOT NULL DEFAULT 1;
+ALTER TABLE sign_in_record ADD COLUMN last_attempt_on {time};
+
+-- The record that counts the failed sign-ins of a person from an address, by a digest of both, until the hour is over.
+CREATE TABLE sign_in_attempt (
+    digest {bytes} NOT NULL PRIMARY KEY,
+    record_id {id} NOT NULL,
+    expires_on {time} NOT NULL
+);
+CREATE INDEX sign_in_attempt__expires_on ON sign_in_attempt (expires_on);

@@ -1,4 +1,7 @@
-//! Records of sign-ins: what came of an attempt by a person who is known. Strangers make no rows.
+//! Records of sign-ins: what came of an attempt by a person who is known. Strangers make no rows. Failed attempts of a person from one
+//! address are one record an hour, which counts them.
+
+use std::fmt::Write as _;
 
 use chancery_flow::NotAdmitted;
 use chancery_management::sign_in::record::associated_data;
@@ -36,6 +39,10 @@ impl Outcome {
             Self::SignedOut => "SignedOut",
             Self::Reused => "Reused",
         }
+    }
+
+    fn is_failure(self) -> bool {
+        self.name() == "Refused"
     }
 
     const fn reason(self) -> Option<&'static str> {
@@ -85,28 +92,42 @@ pub struct SignInRecord<'a> {
 const USER_AGENT: usize = 512;
 
 impl SignInRecord<'_> {
-    /// Writes the record; address and browser are encrypted under the person's key, so that they go with it. An attempt
-    /// that failed is announced.
+    /// Writes the record, or counts a failed attempt in the record of the hour; address and browser are encrypted under the
+    /// person's key, so that they go with it. An attempt that failed is announced.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn write(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        let id = context.new_id();
-        let about = about(context, tx, self.person, self.tenant)?;
+    pub fn write(mut self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let counted = self.outcome.is_failure().then(|| Counted::of(&self, context));
+        let about = about(context, tx, &self, counted.as_ref())?;
+        let is_crowded = about.record.is_none() && about.lately >= MOST_LATELY;
+        if is_crowded {
+            // too many addresses: those beyond are one record, which names none
+            self.origin = None;
+        }
+        let found = if is_crowded { about.crowd } else { about.record };
+        let id = found.unwrap_or_else(|| context.new_id());
         let text = StateTable::SignInRecord.insert(
             "(id, occurred_on, tenant_id, client_app_id, idp_instance_id, person_id, outcome, reason, methods, \
-             acr, session_id, address, user_agent, expires_on) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+             acr, session_id, address, user_agent, expires_on, last_attempt_on) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?2) \
+             ON CONFLICT (id) DO UPDATE SET attempts = sign_in_record.attempts + 1, last_attempt_on = excluded.last_attempt_on, \
+             client_app_id = excluded.client_app_id, idp_instance_id = excluded.idp_instance_id, methods = excluded.methods",
         );
         tx.queue(&text, self.row(context, id, &about))?;
-        let subscription = about.subscription;
-        if self.outcome.name() != "Refused" {
-            return Ok(());
-        }
+        let Some(counted) = counted else { return Ok(()) };
+        let digest = if is_crowded { counted.crowd } else { counted.digest };
+        let text = StateTable::SignInAttempt.insert(
+            "(digest, record_id, expires_on) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO UPDATE \
+             SET record_id = excluded.record_id, expires_on = CASE \
+             WHEN sign_in_attempt.record_id = excluded.record_id THEN sign_in_attempt.expires_on \
+             ELSE excluded.expires_on END",
+        );
+        tx.queue(&text, vec![digest.into(), id.into(), context.now.plus(HOUR).0.into()])?;
         let failed = SignInEvent {
             what: "attempt.failed",
             id,
-            subscription,
+            subscription: about.subscription,
             tenant: self.tenant,
             instance: self.instance,
             person: self.person,
@@ -152,7 +173,7 @@ impl SignInRecord<'_> {
     /// Those of the store.
     pub fn feign(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let (master, id) = (&context.app.master, context.new_id());
-        let nobody = about(context, tx, self.person, self.tenant)?;
+        let nobody = about(context, tx, &self, Some(&Counted::of(&self, context)))?;
         let kept = PersonKey::make(master, id);
         let kept = if let Value::Bytes(kept) = &kept { kept.as_slice() } else { &[] };
         let about = About { key: PersonKey::open(master, id, kept), ..nobody };
@@ -161,10 +182,39 @@ impl SignInRecord<'_> {
     }
 }
 
-/// The rows that an attempt that failed leaves: the record, its event, and the event's place in the queue.
-const WRITES: usize = 3;
+/// The rows that an attempt that failed leaves: the record, what finds it again, its event, and the event's place in the queue.
+const WRITES: usize = 4;
+/// How long failed attempts are counted in one record, in ms.
+const HOUR: i64 = 3_600_000;
+/// The most records of a person within an hour that failed attempts from a new address add to.
+const MOST_LATELY: i64 = 100;
+
+/// Under what a failed attempt is counted.
+struct Counted {
+    /// The digest of the person, the tenant, the reason and the address.
+    digest: Vec<u8>,
+    /// The same for all addresses beyond the bound.
+    crowd: Vec<u8>,
+}
+
+impl Counted {
+    fn of(record: &SignInRecord<'_>, context: &Context) -> Self {
+        let reason = record.outcome.reason().unwrap_or_default();
+        let digest = |address: &str| {
+            let parts =
+                [record.person.as_bytes().as_slice(), record.tenant.as_bytes(), reason.as_bytes(), b"/"];
+            context
+                .app
+                .master
+                .digest("sign-in-attempt", &[parts.concat().as_slice(), address.as_bytes()].concat())
+        };
+        let address = record.origin.map_or("none", |origin| origin.address.as_str());
+        Self { digest: digest(address), crowd: digest("others") }
+    }
+}
 
 /// What a record depends on.
+#[derive(Default)]
 struct About {
     /// The key of the platform user, by which what is kept of the person is encrypted.
     key: Option<PersonKey>,
@@ -172,21 +222,55 @@ struct About {
     subscription: Option<Uuid>,
     /// How long the tenant keeps records (`SignInRecordRetention`), in ms.
     retention: i64,
+    /// The record that counts failed attempts from the address.
+    record: Option<Uuid>,
+    /// The one that counts those from addresses beyond the bound.
+    crowd: Option<Uuid>,
+    /// How many records the person has of the last hour, up to the bound.
+    lately: i64,
 }
 
-fn about(context: &Context, tx: &mut Tx<'_>, person: Uuid, tenant: Uuid) -> Result<About, Problem> {
-    let text = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
-        AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2) FROM application_user u \
-        WHERE u.id = ?1";
-    let parameters = [person.into(), tenant.into(), RETENTION.into()];
-    let found = tx.one(text, &parameters, |row| {
-        Ok((row.bytes(0)?.to_vec(), row.optional_text(1)?, row.optional_id(2)?))
+fn about(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    record: &SignInRecord<'_>,
+    counted: Option<&Counted>,
+) -> Result<About, Problem> {
+    let plain = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
+        AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2)";
+    let (person, now) = (record.person, context.now);
+    let mut parameters = vec![person.into(), record.tenant.into(), RETENTION.into()];
+    let mut text = plain.to_owned();
+    if let Some(counted) = counted {
+        // ids begin with the time at which they were made
+        let milliseconds = u64::try_from(now.0 - HOUR).unwrap_or(0);
+        let hour_ago = uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid();
+        let (digest, crowd) = (counted.digest.clone(), counted.crowd.clone());
+        parameters.extend([digest.into(), crowd.into(), now.0.into(), hour_ago.into()]);
+        let _ = write!(
+            text,
+            ", (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?4 AND a.expires_on > ?6), \
+             (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?5 AND a.expires_on > ?6), \
+             (SELECT count(*) FROM (SELECT 1 FROM sign_in_record r WHERE r.person_id = ?1 AND r.id > ?7 \
+             LIMIT {MOST_LATELY}) lately)"
+        );
+    }
+    text.push_str(" FROM application_user u WHERE u.id = ?1");
+    let found = tx.one(&text, &parameters, |row| {
+        let mut about = About {
+            key: PersonKey::open(&context.app.master, person, row.bytes(0)?),
+            subscription: row.optional_id(2)?,
+            ..About::default()
+        };
+        if counted.is_some() {
+            (about.record, about.crowd, about.lately) =
+                (row.optional_id(3)?, row.optional_id(4)?, row.int(5)?);
+        }
+        Ok((about, row.optional_text(1)?))
     })?;
-    let (kept, set, subscription) = found.map_or((None, None, None), |(kept, set, of)| (Some(kept), set, of));
+    let (about, set) = found.unwrap_or_default();
     let own = set.map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
-    let retention = Options::new(Owner::Tenant, own).span(RETENTION);
-    let key = kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept));
-    Ok(About { key, subscription, retention })
+    Ok(About { retention: Options::new(Owner::Tenant, own).span(RETENTION), ..about })
 }
 
 const RETENTION: &str = "SignInRecordRetention";

@@ -136,6 +136,8 @@ state_tables! {
     ScimTokenUse = "scim_token_use",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
+    /// The records that count failed sign-ins from an address.
+    SignInAttempt = "sign_in_attempt",
     /// Until when what people proved in sign-ins under way counts no longer.
     SignInCutoff = "sign_in_cutoff",
     /// Sign-ins under way that are too large for a cookie.

@@ -2,7 +2,7 @@
 
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Home, PASSWORD, browser::Browser};
 
@@ -24,6 +24,20 @@ async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
 
 fn record(outcome: &str, reason: Option<&str>, methods: &str) -> (String, Option<String>, String, bool) {
     (outcome.to_owned(), reason.map(str::to_owned), methods.to_owned(), true)
+}
+
+/// The records of attempts that failed, the first one first.
+async fn refused(world: &World) -> Vec<Value> {
+    let filter = super::encode("outcome eq \"Refused\"");
+    world.all(&format!("SignInRecord?filter={filter}&count=1000")).await.as_array().unwrap().clone()
+}
+
+/// The reason of each of them, and how many attempts it counts.
+async fn counted(world: &World) -> Vec<(String, i64)> {
+    let told = |record: &Value| {
+        (record["reason"].as_str().unwrap().to_owned(), record["attempts"].as_i64().unwrap())
+    };
+    refused(world).await.iter().map(told).collect()
 }
 
 on_both_engines! {
@@ -53,7 +67,56 @@ on_both_engines! {
         // a code that is no pass of hers is as wrong
         let pass = browser.open(&page.action().replace("/password", "/accesspass")).await;
         browser.submit(&pass, &[("username", "ann"), ("pass", "no such pass")]).await;
-        assert_eq!(records(&world).await[2..], [wrong()]);
+        assert_eq!(records(&world).await[1..], [wrong()]);
+        assert_eq!(counted(&world).await, [("NotAdmitted".to_owned(), 1), ("Credentials".to_owned(), 2)]);
+    }
+
+    /// Failed attempts are one record for each person, address and hour.
+    async fn failed_attempts_from_an_address_are_one_counted_record_an_hour(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
+            world.set_option(option, "false").await;
+        }
+        let wrong = async |times: usize| {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            for _ in 0..times {
+                browser.type_password(&page, "ann", "not hers").await;
+            }
+        };
+        wrong(6).await;
+        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 6)]);
+        let record = refused(&world).await[0].clone();
+        assert_eq!(record["attempts"], 6);
+        assert!(record["lastAttemptOn"].as_str().unwrap() > record["occurredOn"].as_str().unwrap(), "{record}");
+        assert!(record["address"].as_str().unwrap().starts_with("127.") && record["userAgent"] != json!(""), "{record}");
+        // after an hour it is another record
+        let text = "UPDATE sign_in_attempt SET expires_on = expires_on - 3600000";
+        world.sql(vec![(text, vec![])]).await;
+        wrong(2).await;
+        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 6), ("Credentials".to_owned(), 2)]);
+    }
+
+    /// Beyond the bound, attempts from further addresses are one record without an address.
+    async fn records_of_failed_attempts_are_bounded_for_a_person(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
+            world.set_option(option, "false").await;
+        }
+        let forget = "DELETE FROM sign_in_attempt WHERE record_id IN (SELECT id FROM sign_in_record WHERE address IS NOT NULL)";
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        // as if each came from another address
+        for _ in 0..104 {
+            browser.type_password(&page, "ann", "not hers").await;
+            world.sql(vec![(forget, vec![])]).await;
+        }
+        let all = refused(&world).await;
+        let (without, with): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|record| record["address"].is_null());
+        assert_eq!((with.len(), without.len()), (99, 1), "with the sign-in they are a hundred");
+        assert_eq!(without[0]["attempts"], 5);
     }
 
     /// What a lock refuses is no more than a count: whoever is locked out cannot fill the table.
@@ -68,6 +131,7 @@ on_both_engines! {
             browser.type_password(&page, "ann", "not hers").await;
         }
         let wrong = record("Refused", Some("Credentials"), "");
-        assert_eq!(records(&world).await[1..], [wrong.clone(), wrong]);
+        assert_eq!(records(&world).await[1..], [wrong]);
+        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 2)]);
     }
 }

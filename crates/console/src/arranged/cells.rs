@@ -245,6 +245,10 @@ pub(super) fn outcome(row: &Value, (words, _): Told<'_>) -> Cell {
     let reason = if reason.is_empty() { reason } else { words.choice(&reason).to_owned() };
     let text = words.choice(&outcome);
     let text = if reason.is_empty() { text.to_owned() } else { format!("{text}: {reason}") };
+    let text = match row["attempts"].as_i64() {
+        Some(attempts) if attempts > 1 => format!("{text} ({attempts})"),
+        _ => text,
+    };
     Cell::of("badge", text).toned(tone)
 }
 

@@ -145,8 +145,8 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
 }
 
 /// So many refused attempts from one address within a day are told as an attack.
-const MOST_REFUSED: usize = 10;
-/// The most attempts that are looked at.
+const MOST_REFUSED: u64 = 10;
+/// The most records of attempts that are looked at.
 const LOOKED_AT: &str = "200";
 const DAY_MS: i64 = 24 * 3_600_000;
 
@@ -155,14 +155,18 @@ async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem
     let Some(op) = visit.may(operation("GetSignInRecords")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     let since = json!(written(visit.now.plus(-DAY_MS)));
-    let filter =
-        format!("platformUserId eq {} and outcome eq \"Refused\" and occurredOn gt {since}", json!(person));
+    let filter = format!(
+        "platformUserId eq {} and outcome eq \"Refused\" and lastAttemptOn gt {since}",
+        json!(person)
+    );
     let query = [("filter", filter.as_str()), ("count", LOOKED_AT)];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let rows = visit.perform(input).await?.json();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for address in rows.as_array().into_iter().flatten().filter_map(|row| row["address"].as_str()) {
-        *counts.entry(address).or_default() += 1;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows.as_array().into_iter().flatten() {
+        if let Some(address) = row["address"].as_str() {
+            *counts.entry(address).or_default() += row["attempts"].as_u64().unwrap_or(1);
+        }
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= MOST_REFUSED);
     Ok(most.map(|(address, count)| {

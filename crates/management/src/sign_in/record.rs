@@ -81,6 +81,10 @@ record! {
         address: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The browser, as it names itself; null once the person is erased.
         user_agent: Option<ShortText> = SHOWN.sealed(Sealing::Person),
+        /// How many attempts it counts. Failed ones of a person from one address within an hour, with one reason, are one record.
+        attempts: i64 = SHOWN,
+        /// When the last of them was. Client app, instance and methods are those of the last one.
+        last_attempt_on: Timestamp = SHOWN,
     }
 }
 
@@ -88,7 +92,8 @@ record! {
 pub static SIGN_IN_RECORD: Shape = Shape::of::<SignInRecord>(
     "SignInRecord",
     "(SELECT rid, id, occurred_on, tenant_id, client_app_id, idp_instance_id, person_id AS platform_user_id, outcome, \
-     reason, methods, acr, session_id, address, user_agent, CAST(0 AS BIGINT) AS store, person_id AS person \
+     reason, methods, acr, session_id, address, user_agent, attempts, \
+     COALESCE(last_attempt_on, occurred_on) AS last_attempt_on, CAST(0 AS BIGINT) AS store, person_id AS person \
      FROM sign_in_record)",
     Reach::Of(SignInRecord::TENANT_ID.field(), &TENANT),
 )

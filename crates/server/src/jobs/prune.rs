@@ -110,6 +110,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::AttemptGuard, "person_id", MARGIN),
         (StateTable::RemovedPassword, "user_rid", MARGIN),
         (StateTable::ClientAppRefusal, "rid", MARGIN),
+        (StateTable::SignInAttempt, "digest", MARGIN),
     ];
     for (table, key, kept) in expiring {
         let oldest = format_args!(

@@ -27,9 +27,9 @@ pub async fn record(world: &World) {
 /// Has a request of a client app refused; the id of what that leaves.
 pub async fn leave_refusal(world: &World, app: &str) -> String {
     let address =
-        format!("/connect/authorize?client_id={}&response_type=code&redirect_uri=https://x.example/", app);
+        format!("/connect/authorize?client_id={app}&response_type=code&redirect_uri=https://x.example/");
     world.anonymous.get(&address).await.expect(400);
-    let filter = encode(&format!("clientAppId eq \"{}\"", app));
+    let filter = encode(&format!("clientAppId eq \"{app}\""));
     let rows = async || {
         record(world).await;
         world.all(&format!("ClientAppRefusal?filter={filter}")).await

@@ -25,7 +25,9 @@ pub use audit::{
     feed, proof as audit_proof, trail as audit_trail,
 };
 pub use call::elsewhere::{AskElsewhere, ElsewhereAnswer, ElsewhereRequest};
+pub use call::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, Share};
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
+pub use call::pool::Pool;
 pub use call::problem::{Problem, ProblemKind};
 pub use call::webhook::{SendWebhook, WebhookOutcome, WebhookRequest};
 pub use call::work::{Piece, Purpose, Task, Work};

@@ -9,7 +9,7 @@ use std::{
 use chancery_auth::{Rights, TokenService};
 use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
+use chancery_resource::{AppContext, LongReads, Pool, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{
     Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, RefusedRequests, Told,
 };
@@ -28,13 +28,11 @@ use crate::{
     deprecation::Deprecation,
     event_stream::Streams,
     execute, external,
-    fair_shares::LongReads,
     health::{Jobs, Warnings},
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
     openapi,
-    pool::Pool,
     proof_limiter::ProofLimiter,
     route::{Entry, Routes, Target, choose},
     system::open_to_scripts,

@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use chancery_record::{Json, read_json_within};
-use chancery_resource::{Action, Body, Custom, Op, Permit, Problem, ProblemKind, check_body};
+use chancery_resource::{
+    Action, Body, Custom, FairShares, Op, Permit, Problem, ProblemKind, Share, check_body,
+};
 use chancery_store::Error;
 use http::{HeaderMap, HeaderValue, Version, header, request::Parts};
 use http_body::Body as _;
@@ -21,7 +23,6 @@ use crate::{
     activity::STALL_TIME,
     app::App,
     connections::Connections,
-    fair_shares::{FairShares, Share},
     request::{MediaType, media_type, read_form, text},
 };
 

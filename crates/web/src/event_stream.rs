@@ -9,7 +9,7 @@ use std::{
 };
 
 use chancery_resource::{
-    EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request, Tail,
+    BoundedCounter, CountGuard, EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request, Tail,
     feed::{CURSOR, MORE, Wanted},
     streamed,
 };
@@ -24,7 +24,6 @@ use crate::{
     app::{App, now},
     authority::{Authorization, Requirement, Rights},
     execute::{AuthorizedRequest, PATIENCE, carry_out},
-    fair_shares::{BoundedCounter, CountGuard},
 };
 
 /// The most streams of a client app, and of a process.

@@ -39,8 +39,10 @@ pub enum Purpose {
     Passkey,
     /// Opening files with certificates and keys.
     Certificate,
-    /// Compiling and running regular expressions.
+    /// Compiling and running regular expressions for administrators.
     Pattern,
+    /// Running claim rules for tokens that are issued.
+    Claims,
     /// Decoding images.
     Image,
     /// Parsing and filling views.
@@ -53,11 +55,12 @@ pub enum Purpose {
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Password,
         Self::Passkey,
         Self::Certificate,
         Self::Pattern,
+        Self::Claims,
         Self::Image,
         Self::Page,
         Self::Elsewhere,
@@ -71,6 +74,7 @@ impl Purpose {
             Self::Passkey => "passkey",
             Self::Certificate => "certificate",
             Self::Pattern => "pattern",
+            Self::Claims => "claims",
             Self::Image => "image",
             Self::Page => "page",
             Self::Elsewhere => "elsewhere",

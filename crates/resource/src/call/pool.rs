@@ -3,13 +3,15 @@
 
 use std::{any::Any, sync::Arc, time::Instant};
 
-use chancery_resource::{Purpose, Task, Work};
 use chancery_store::Error;
 use tokio::sync::Semaphore;
 use tracing::Span;
 use uuid::Uuid;
 
-use crate::fair_shares::{BoundedCounter, FairShares, WAITING_OF_ONE};
+use super::{
+    fair_shares::{BoundedCounter, FairShares, WAITING_OF_ONE},
+    work::{Purpose, Task, Work},
+};
 
 /// How much may wait in a queue; further work is refused.
 const WAITING: usize = 512;
@@ -37,7 +39,7 @@ impl Default for Pool {
         let queues = Purpose::ALL.map(|purpose| {
             let slots = match purpose {
                 // fewer places than processors, so that something is left for other requests
-                Purpose::Password => processors.saturating_sub(1).max(1),
+                Purpose::Password | Purpose::Claims => processors.saturating_sub(1).max(1),
                 Purpose::Elsewhere => ASKING,
                 // who waits for an event takes nothing
                 Purpose::Event => WAITING,
@@ -117,12 +119,11 @@ mod tests {
         mpsc,
     };
 
-    use chancery_resource::{Purpose, Work};
     use chancery_store::Error;
     use uuid::Uuid;
 
     use super::{Pool, WAITING};
-    use crate::fair_shares::WAITING_OF_ONE;
+    use crate::{Purpose, Work, call::fair_shares::WAITING_OF_ONE};
 
     /// Work that runs until it is ended.
     fn held() -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {

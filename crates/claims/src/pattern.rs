@@ -38,10 +38,14 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// Whether the cost of a search in this text is within [`MAX_SEARCH`].
+    /// The most work of a search in this text.
+    fn work(&self, text: &str) -> u64 {
+        self.weight.saturating_mul(u64::try_from(text.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Whether the work of a search in this text is within [`MAX_SEARCH`].
     fn can_search(&self, text: &str) -> Result<(), Overflow> {
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        if self.weight.saturating_mul(bytes) > MAX_SEARCH { Err(Overflow::Text) } else { Ok(()) }
+        if self.work(text) > MAX_SEARCH { Err(Overflow::Text) } else { Ok(()) }
     }
 }
 
@@ -90,6 +94,11 @@ impl Pattern {
     /// Whether the pattern is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The most work of a search in this text: the pattern's weight times its bytes.
+    pub(crate) fn work(&self, text: &str) -> u64 {
+        self.0.as_ref().map_or(0, |compiled| compiled.work(text))
     }
 
     /// Whether the pattern is found in the text. The error: the text is too long for the pattern's weight.

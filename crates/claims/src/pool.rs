@@ -1,24 +1,62 @@
 //! Claims between two groups: equal claims are one, and their number and size are bounded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
     Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::CompiledRule,
 };
+
+/// The rules that a claim passed, by their indexes in the set: a bit for each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path(Vec<u64>);
+
+impl Path {
+    fn insert(&mut self, index: usize) {
+        let word = index / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        if let Some(bits) = self.0.get_mut(word) {
+            *bits |= 1 << (index % 64);
+        }
+    }
+
+    fn extend(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (bits, more) in self.0.iter_mut().zip(&other.0) {
+            *bits |= more;
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
+    /// The indexes, ascending.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = usize> {
+        let bits = |(word, bits): (usize, &u64)| {
+            let bits = *bits;
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        };
+        self.0.iter().enumerate().flat_map(bits)
+    }
+}
 
 /// What the rules have decided about a claim so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Disposition {
     pub(crate) destination: Destination,
     pub(crate) on_request: bool,
-    /// The indexes in the set of the rules that the claim passed.
-    pub(crate) path: BTreeSet<usize>,
+    /// The rules that the claim passed.
+    pub(crate) path: Path,
 }
 
 impl Disposition {
     /// The fate of a claim that no rule has looked at.
     pub(crate) const fn fresh() -> Self {
-        Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: BTreeSet::new() }
+        Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: Path(Vec::new()) }
     }
 
     /// The fate after a rule: from group to group the narrower counts.
@@ -32,54 +70,116 @@ impl Disposition {
         }
     }
 
+    /// Joins the fate with that of the same claim, which was `before` its group, after another rule of the group.
+    pub(crate) fn merge_through(&mut self, before: &Self, index: usize, rule: &CompiledRule) {
+        self.destination = self.destination | (before.destination & rule.destination);
+        self.on_request = self.on_request && (before.on_request || rule.on_request);
+        self.path.insert(index);
+    }
+
     /// Joins the fates of equal claims of one group: the wider counts.
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.destination = self.destination | other.destination;
         self.on_request = self.on_request && other.on_request;
-        self.path.extend(other.path);
+        self.path.extend(&other.path);
     }
 }
 
-/// Claims with their fates, numbered by first appearance.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    claims: BTreeMap<Claim, (usize, Disposition)>,
+/// How many claims there are, with the bytes of their texts and how many rules they passed, added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    claims: usize,
     bytes: usize,
-    /// How many rules the claims passed, added up.
     passed: usize,
 }
 
-impl Pool {
-    pub(crate) fn put(&mut self, claim: Claim, disposition: Disposition) -> Result<(), Exceeded> {
-        if let Some((_, known)) = self.claims.get_mut(&claim) {
-            let before = known.path.len();
-            known.merge(disposition);
-            self.passed += known.path.len() - before;
-            return if self.passed > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) };
-        }
-        let number = self.claims.len();
-        if number >= MAX_CLAIMS {
+impl Size {
+    fn add(&mut self, claim: &Claim, disposition: &Disposition) -> Result<(), Exceeded> {
+        if self.claims >= MAX_CLAIMS {
             return Err(Exceeded::Claims);
         }
         if claim.claim_type.len().max(claim.value.len()) > MAX_TEXT_BYTES {
             return Err(Exceeded::Text);
         }
+        self.claims += 1;
         self.bytes += claim.claim_type.len() + claim.value.len();
         if self.bytes > MAX_TOTAL_BYTES {
             return Err(Exceeded::Total);
         }
-        self.passed += disposition.path.len();
-        if self.passed > MAX_PATHS {
-            return Err(Exceeded::Paths);
-        }
-        self.claims.insert(claim, (number, disposition));
+        self.pass(disposition.path.len())
+    }
+
+    const fn pass(&mut self, rules: usize) -> Result<(), Exceeded> {
+        self.passed += rules;
+        if self.passed > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) }
+    }
+}
+
+/// Claims with their fates, numbered by first appearance. Those that a group leaves as they are differ from each other, so only those
+/// that it makes are looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    kept: Vec<(usize, Claim, Disposition)>,
+    made: HashMap<Claim, (usize, Disposition)>,
+    size_of_kept: Size,
+    size_of_made: Size,
+    next: usize,
+}
+
+impl Pool {
+    /// The number of the claim that appears next.
+    pub(crate) const fn number(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    /// Adds a claim of this number that differs from all that are kept: one that came to the group.
+    pub(crate) fn keep(
+        &mut self,
+        number: usize,
+        claim: Claim,
+        disposition: Disposition,
+    ) -> Result<(), Exceeded> {
+        self.size_of_kept.add(&claim, &disposition)?;
+        self.kept.push((number, claim, disposition));
         Ok(())
     }
 
+    /// Adds a claim that may be equal to another.
+    pub(crate) fn put(&mut self, claim: Claim, disposition: Disposition) -> Result<(), Exceeded> {
+        let number = self.number();
+        match self.made.entry(claim) {
+            Entry::Occupied(mut known) => {
+                let known = &mut known.get_mut().1;
+                let before = known.path.len();
+                known.merge(&disposition);
+                self.size_of_made.pass(known.path.len() - before)
+            }
+            Entry::Vacant(place) => {
+                self.size_of_made.add(place.key(), &disposition)?;
+                place.insert((number, disposition));
+                Ok(())
+            }
+        }
+    }
+
     /// The claims in the order of first appearance.
-    pub(crate) fn into_claims(self) -> Vec<(Claim, Disposition)> {
-        let mut claims: Vec<_> = self.claims.into_iter().collect();
-        claims.sort_unstable_by_key(|(_, (number, _))| *number);
-        claims.into_iter().map(|(claim, (_, disposition))| (claim, disposition)).collect()
+    pub(crate) fn into_claims(self) -> Result<Vec<(Claim, Disposition)>, Exceeded> {
+        let Self { kept: mut all, mut made, .. } = self;
+        if !made.is_empty() {
+            for (number, claim, disposition) in &mut all {
+                if let Some((other, more)) = made.remove(claim) {
+                    *number = other.min(*number);
+                    disposition.merge(&more);
+                }
+            }
+            all.extend(made.into_iter().map(|(claim, (number, disposition))| (number, claim, disposition)));
+            all.sort_unstable_by_key(|(number, _, _)| *number);
+        }
+        let mut size = Size::default();
+        for (_, claim, disposition) in &all {
+            size.add(claim, disposition)?;
+        }
+        Ok(all.into_iter().map(|(_, claim, disposition)| (claim, disposition)).collect())
     }
 }

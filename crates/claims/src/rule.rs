@@ -206,11 +206,22 @@ impl CompiledRule {
         self.input_source.includes(source)
     }
 
-    pub(crate) fn is_match(&self, claim: &Claim) -> Result<bool, Exceeded> {
-        let is_found =
-            |pattern: &Pattern, text| pattern.is_match(text).map_err(|_| Exceeded::Matching(self.id));
-        Ok(is_found(&self.evaluated_type, &claim.claim_type)?
-            && is_found(&self.evaluated_value, &claim.value)?)
+    /// The most work of looking at a claim.
+    pub(crate) fn work(&self, claim: &Claim) -> u64 {
+        let of_type = self.evaluated_type.work(&claim.claim_type);
+        of_type.saturating_add(self.evaluated_value.work(&claim.value))
+    }
+
+    pub(crate) fn finds_type(&self, claim: &Claim) -> Result<bool, Exceeded> {
+        self.finds(&self.evaluated_type, &claim.claim_type)
+    }
+
+    pub(crate) fn finds_value(&self, claim: &Claim) -> Result<bool, Exceeded> {
+        self.finds(&self.evaluated_value, &claim.value)
+    }
+
+    fn finds(&self, pattern: &Pattern, text: &str) -> Result<bool, Exceeded> {
+        pattern.is_match(text).map_err(|_| Exceeded::Matching(self.id))
     }
 
     /// Whether the rule is why a claim goes no further, where no rule of its group forwards it.

@@ -74,7 +74,7 @@ impl RuleSet {
     }
 
     /// Runs the claims through the rules, as long as `go_on` says that there is time. It is called before
-    /// each search; the work of one search is bounded.
+    /// the first search and after some work; the work between two calls is bounded.
     pub fn evaluate(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
         self.run_all(claims, &mut Trace::default(), go_on)
     }
@@ -100,10 +100,10 @@ impl RuleSet {
         for claim in claims {
             pool.put(claim.clone(), Disposition::fresh())?;
         }
-        let mut current = pool.into_claims();
+        let mut current = pool.into_claims()?;
         let mut first = 0;
         for group in self.rules.chunk_by(|one, next| one.priority == next.priority) {
-            current = run((first, group), &current, trace, go_on)?;
+            current = run((first, group), current, trace, go_on)?;
             first += group.len();
         }
         Ok(Outcome {
@@ -121,7 +121,7 @@ impl RuleSet {
             source: claim.source,
             destination: disposition.destination,
             on_request: disposition.on_request,
-            path: disposition.path.iter().filter_map(|index| Some(self.rules.get(*index)?.id)).collect(),
+            path: disposition.path.indexes().filter_map(|index| Some(self.rules.get(index)?.id)).collect(),
         }
     }
 }
@@ -158,59 +158,127 @@ fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
     Fault { rule: rule.id, member, detail }
 }
 
+/// The work between two looks at the clock: a search counts its pattern's weight times the text's bytes, and each claim that a rule
+/// looks at counts a little.
+const WORK_BETWEEN_LOOKS: u64 = 1_000_000;
+const WORK_OF_A_CLAIM: u64 = 500;
+
+/// A group under way.
+struct Running<'a> {
+    /// The rules, with their indexes in the set.
+    rules: Vec<(usize, &'a CompiledRule)>,
+    /// Whether each rule finds the type of the last claim: claims of one type often follow each other.
+    found_type: Vec<Option<bool>>,
+    last_type: String,
+    /// Since the last look at the clock.
+    work: u64,
+}
+
+impl<'a> Running<'a> {
+    fn new(first: usize, group: &'a [CompiledRule]) -> Self {
+        let found_type = vec![None; group.len()];
+        Self {
+            rules: (first..).zip(group).collect(),
+            found_type,
+            last_type: String::new(),
+            work: WORK_BETWEEN_LOOKS,
+        }
+    }
+
+    /// The rules that look at a claim, with whether they match it.
+    fn looking(
+        &mut self,
+        claim: &Claim,
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<(usize, &'a CompiledRule, bool)>, Exceeded> {
+        if self.last_type != claim.claim_type {
+            self.last_type.clone_from(&claim.claim_type);
+            self.found_type.fill(None);
+        }
+        let mut looking = Vec::with_capacity(self.rules.len());
+        for ((index, rule), found_type) in self.rules.iter().zip(&mut self.found_type) {
+            if !rule.looks_at(claim.source) {
+                continue;
+            }
+            self.work = self.work.saturating_add(rule.work(claim)).saturating_add(WORK_OF_A_CLAIM);
+            if self.work >= WORK_BETWEEN_LOOKS {
+                self.work = 0;
+                if !go_on() {
+                    return Err(Exceeded::Time);
+                }
+            }
+            let is_type = match *found_type {
+                Some(found) => found,
+                None => *found_type.insert(rule.finds_type(claim)?),
+            };
+            looking.push((*index, *rule, is_type && rule.finds_value(claim)?));
+        }
+        Ok(looking)
+    }
+}
+
 /// Runs one group; `first` is the index of its first rule in the set.
 fn run(
     (first, group): (usize, &[CompiledRule]),
-    claims: &[(Claim, Disposition)],
+    claims: Vec<(Claim, Disposition)>,
     trace: &mut Trace,
     go_on: GoOn<'_>,
 ) -> Result<Vec<(Claim, Disposition)>, Exceeded> {
-    let rules = || (first..).zip(group);
+    let mut running = Running::new(first, group);
     let mut forwarded = Pool::default();
     let mut reasons = BTreeSet::new();
     for (claim, disposition) in claims {
         if is_protected(&claim.claim_type) {
-            forwarded.put(claim.clone(), disposition.clone())?;
+            let number = forwarded.number();
+            forwarded.keep(number, claim, disposition)?;
             continue;
         }
-        let mut looking = Vec::new();
-        for (index, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
-            if !go_on() {
-                return Err(Exceeded::Time);
-            }
-            looking.push((index, rule, rule.is_match(claim)?));
-        }
+        let looking = running.looking(&claim, go_on)?;
         let removed = looking.iter().any(|(_, rule, matched)| *matched && rule.rule_type == RuleType::Remove);
         let mut decided = false;
         let mut is_forwarded = false;
+        let mut unchanged: Option<(usize, Disposition)> = None;
         for &(index, rule, matched) in &looking {
             decided |= rule.rule_type != RuleType::Add;
             let passes = match rule.rule_type {
-                RuleType::Filter if matched => Some(claim.clone()),
-                RuleType::Remove if !removed => Some(claim.clone()),
-                RuleType::Transform if matched => rule.rewrite(claim, go_on)?,
+                RuleType::Filter => matched,
+                RuleType::Remove => !removed,
+                RuleType::Transform if matched => {
+                    if let Some(rewritten) = rule.rewrite(&claim, go_on)? {
+                        is_forwarded = true;
+                        trace.note_forwarded(rule, &claim, &rewritten)?;
+                        forwarded.put(rewritten, disposition.through(index, rule))?;
+                    }
+                    false
+                }
                 RuleType::Add if matched => {
                     reasons.insert(index);
-                    None
+                    false
                 }
-                _ => None,
+                RuleType::Transform | RuleType::Add => false,
             };
-            if let Some(passes) = passes {
+            if passes {
                 is_forwarded = true;
-                trace.note_forwarded(rule, claim, &passes)?;
-                forwarded.put(passes, disposition.through(index, rule))?;
+                trace.note_forwarded(rule, &claim, &claim)?;
+                match &mut unchanged {
+                    Some((_, known)) => known.merge_through(&disposition, index, rule),
+                    None => unchanged = Some((forwarded.number(), disposition.through(index, rule))),
+                }
             }
         }
         let holding =
             looking.iter().filter(|(_, rule, matched)| !is_forwarded && rule.can_hold_back(*matched));
         for (_, rule, _) in holding {
-            trace.note(rule, claim, Effect::Dropped)?;
+            trace.note(rule, &claim, Effect::Dropped)?;
         }
         if !decided {
-            forwarded.put(claim.clone(), disposition.clone())?;
+            unchanged = Some((forwarded.number(), disposition));
+        }
+        if let Some((number, disposition)) = unchanged {
+            forwarded.keep(number, claim, disposition)?;
         }
     }
-    for (index, rule) in rules().filter(|(_, rule)| rule.rule_type == RuleType::Add) {
+    for (index, rule) in (first..).zip(group).filter(|(_, rule)| rule.rule_type == RuleType::Add) {
         if let Some(claim) = rule.addition()
             && (rule.is_unconditional() || reasons.contains(&index))
         {
@@ -218,5 +286,5 @@ fn run(
             forwarded.put(claim, Disposition::fresh().through(index, rule))?;
         }
     }
-    Ok(forwarded.into_claims())
+    forwarded.into_claims()
 }

@@ -7,6 +7,8 @@ mod appearance;
 mod attacks;
 mod below_a_path;
 pub mod browser;
+mod claim_rules;
+mod claims_requested;
 mod code;
 mod confirmation;
 mod consent;

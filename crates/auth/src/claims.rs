@@ -1,5 +1,7 @@
 //! The claims of an access token (RFC 9068, section 2.2), and its audience.
 
+use std::collections::BTreeMap;
+
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_oauth::LEEWAY;
 use chancery_record::{Secret, Timestamp};
@@ -78,6 +80,9 @@ pub struct Claims {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from_jti: Vec<String>,
+    /// What claim rules tell about the person. None of it gives rights at this server's services.
+    #[serde(flatten)]
+    pub told: BTreeMap<String, Value>,
 }
 
 impl Claims {
@@ -155,6 +160,8 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use chancery_record::Timestamp;
     use chancery_resource::MasterKey;
     use uuid::Uuid;
@@ -180,6 +187,7 @@ mod tests {
             acr: None,
             amr: Vec::new(),
             from_jti: Vec::new(),
+            told: BTreeMap::from([("role".to_owned(), serde_json::json!(["a", "b"]))]),
         }
     }
 
@@ -209,6 +217,8 @@ mod tests {
             Claims { tid: Some(id), ..again.clone() },
             Claims { gid: Some(id), ..again.clone() },
             Claims { from_jti: vec!["a".into()], ..again.clone() },
+            Claims { told: BTreeMap::new(), ..again.clone() },
+            Claims { told: BTreeMap::from([("role".to_owned(), "c".into())]), ..again.clone() },
             Claims { jti: again.jti[..22].to_owned(), ..again.clone() },
             Claims { jti: "ä".repeat(40), ..again },
         ];

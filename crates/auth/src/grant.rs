@@ -1,6 +1,9 @@
 //! The token endpoint: client credentials (RFC 6749, section 4.4) and token exchange (RFC 8693).
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use chancery_oauth::{
     Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, Use, actors_of,
@@ -55,7 +58,17 @@ struct GrantedToken {
     subject: Option<Arc<Claims>>,
 }
 
-/// Grants a token.
+/// A token that is granted, before it is signed and stored.
+pub struct PendingToken {
+    app: ClientApp,
+    epoch: i64,
+    claims: Claims,
+    is_exchanged: bool,
+    /// Ids of the assertion and of the DPoP proof, which are good once.
+    shown: (Option<ReplayId>, Option<ReplayId>),
+}
+
+/// Judges a request for a token.
 ///
 /// # Errors
 /// [`OAuthError`], which the endpoint answers.
@@ -64,7 +77,7 @@ pub async fn grant(
     token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
-) -> Result<TokenGrant, OAuthError> {
+) -> Result<PendingToken, OAuthError> {
     request.check_single()?;
     request.presented()?;
     let requested = read_request(request)?;
@@ -90,7 +103,7 @@ pub async fn grant(
     let issued = request.now.0.div_euclid(1000);
     // a person's token stays that of the person's grant, and says how the person signed in
     let person = granted.subject.as_deref().filter(|subject| subject.gid.is_some());
-    let mut claims = Claims {
+    let claims = Claims {
         iss: request.issuer.url.clone(),
         sub: granted.sub,
         client_id: app.id,
@@ -107,30 +120,53 @@ pub async fn grant(
         acr: person.and_then(|subject| subject.acr.clone()),
         amr: person.map_or_else(Vec::new, |subject| subject.amr.clone()),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
+        told: BTreeMap::new(),
     };
-    claims.vouch(&token_service.master);
-    let claims = Arc::new(claims);
-    let (token, kept) = if app.gets_references {
-        let (token, digest) = token_service.make_reference();
-        (token, Some(digest))
-    } else {
-        let certificates = token_service.certificates_since(store, epoch).await?;
-        (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
-    };
-    finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
-    let mut body = json!({
-        "access_token": token,
-        "token_type": claims.token_type(),
-        "expires_in": claims.exp - claims.iat,
-    });
-    if let Some(members) = body.as_object_mut() {
-        members.extend(claims.scope.as_ref().map(|scope| ("scope".to_owned(), json!(scope))));
-        if granted.subject.is_some() {
-            members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
-        }
+    let is_exchanged = granted.subject.is_some();
+    Ok(PendingToken { app, epoch, claims, is_exchanged, shown: (used, proof) })
+}
+
+impl PendingToken {
+    /// The claims of the token, where it is a person's: claim rules tell more.
+    pub fn of_person(&mut self) -> Option<&mut Claims> {
+        Some(&mut self.claims).filter(|claims| claims.gid.is_some())
     }
-    let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.make(request.now));
-    Ok(TokenGrant { body: body.to_string(), nonce })
+
+    /// Signs the token, or stores it as a reference.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn issue(
+        self,
+        store: &Store,
+        token_service: &TokenService,
+        request: &EndpointRequest,
+    ) -> Result<TokenGrant, OAuthError> {
+        let Self { app, epoch, mut claims, is_exchanged, shown } = self;
+        claims.vouch(&token_service.master);
+        let claims = Arc::new(claims);
+        let (token, kept) = if app.gets_references {
+            let (token, digest) = token_service.make_reference();
+            (token, Some(digest))
+        } else {
+            let certificates = token_service.certificates_since(store, epoch).await?;
+            (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
+        };
+        finish(store, shown, kept, Arc::clone(&claims)).await?;
+        let mut body = json!({
+            "access_token": token,
+            "token_type": claims.token_type(),
+            "expires_in": claims.exp - claims.iat,
+        });
+        if let Some(members) = body.as_object_mut() {
+            members.extend(claims.scope.as_ref().map(|scope| ("scope".to_owned(), json!(scope))));
+            if is_exchanged {
+                members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
+            }
+        }
+        let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.make(request.now));
+        Ok(TokenGrant { body: body.to_string(), nonce })
+    }
 }
 
 fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::{Destination, Source};
 
 /// The claim types whose meaning the protocol defines, so that rules may not change them.
-pub const PROTECTED: [&str; 15] = [
+pub const PROTECTED: [&str; 25] = [
     "sub",
     "iss",
     "aud",
@@ -21,6 +21,16 @@ pub const PROTECTED: [&str; 15] = [
     "sid",
     "cnf",
     "client_id",
+    "at_hash",
+    "c_hash",
+    "s_hash",
+    "act",
+    "may_act",
+    "scope",
+    "tid",
+    "gid",
+    "from_jti",
+    "groups_truncated",
 ];
 
 /// Whether the type is protected. Case counts: `Sub` is not.

@@ -4,19 +4,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{GoOn, Rule, RuleSet, RuleSetError};
 
-/// The most sets in the cache.
-const REMEMBERED: usize = 8;
+/// The most sets in the cache: tokens are issued by other rules at each client app.
+const REMEMBERED: usize = 256;
 /// The greatest weight of all sets in the cache: two of the heaviest.
 const MAX_WEIGHT: u64 = 4_000_000;
 
 /// Compiled rule sets by a key that identifies their rules; the least recently used is evicted.
 #[derive(Debug, Default)]
-pub struct RuleSets(Mutex<Vec<(Vec<u8>, Arc<RuleSet>)>>);
+pub struct RuleSets {
+    kept: Mutex<Vec<(Vec<u8>, Arc<RuleSet>)>>,
+    /// Held while a set is compiled, so that the cache can be read meanwhile.
+    compiling: Mutex<()>,
+}
 
 impl RuleSets {
     /// An empty cache.
     pub const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self { kept: Mutex::new(Vec::new()), compiling: Mutex::new(()) }
+    }
+
+    /// The compiled rules, where the key is known. It waits for nothing that is compiled.
+    pub fn get(&self, key: &[u8]) -> Option<Arc<RuleSet>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.iter().position(|(known, _)| known == key)?;
+        let found = kept.remove(found);
+        let set = Arc::clone(&found.1);
+        kept.push(found);
+        Some(set)
     }
 
     /// The compiled rules, from the cache where the key is known. One set is compiled at a time, so that no
@@ -27,11 +41,15 @@ impl RuleSets {
         rules: &[Rule],
         go_on: GoOn<'_>,
     ) -> Result<Arc<RuleSet>, RuleSetError> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let set = match kept.iter().position(|(known, _)| known == key) {
-            Some(index) => kept.remove(index).1,
-            None => Arc::new(RuleSet::new(rules, go_on)?),
-        };
+        if let Some(set) = self.get(key) {
+            return Ok(set);
+        }
+        let _compiling = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(set) = self.get(key) {
+            return Ok(set);
+        }
+        let set = Arc::new(RuleSet::new(rules, go_on)?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push((key.to_vec(), Arc::clone(&set)));
         while kept.len() > REMEMBERED || kept.iter().map(|(_, set)| set.weight()).sum::<u64>() > MAX_WEIGHT {
             kept.remove(0);
@@ -54,8 +72,9 @@ mod tests {
         let sets = RuleSets::new();
         let first = sets.compiled(b"a", &[], FOR_EVER).unwrap();
         assert!(Arc::ptr_eq(&first, &sets.compiled(b"a", &[], FOR_EVER).unwrap()));
+        assert!(sets.get(b"b").is_none());
         for number in 0..REMEMBERED {
-            sets.compiled(&[0, u8::try_from(number).unwrap()], &[], FOR_EVER).unwrap();
+            sets.compiled(&number.to_be_bytes(), &[], FOR_EVER).unwrap();
         }
         assert!(!Arc::ptr_eq(&first, &sets.compiled(b"a", &[], FOR_EVER).unwrap()));
     }

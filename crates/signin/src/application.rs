@@ -15,7 +15,7 @@ use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{granted::Granted, second_factor::OfferedFactor};
+use crate::{claims::RulesInForce, granted::Granted, second_factor::OfferedFactor};
 
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
@@ -112,6 +112,8 @@ pub struct Application {
     pub metadata: serde_json::Map<String, serde_json::Value>,
     /// The tenants in which it serves.
     pub tenants: Vec<ServingTenant>,
+    /// The claim rules in force, as far as they were asked for.
+    pub rules: Arc<RulesInForce>,
     /// The security epoch at which it was read.
     pub epoch: i64,
 }

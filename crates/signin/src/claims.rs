@@ -1,160 +1,204 @@
-//! The claims of a person that a client app gets for the granted scopes (OpenID Connect Core 1.0, section 5.4).
+//! The claims about a person in the tokens of a client app: what is known of the person, what claim rules make of it, and what of
+//! that each token tells.
 
-use std::sync::LazyLock;
+mod facts;
+mod requested;
+mod rules;
+mod told;
 
-use chancery_oauth::OPENID;
-use chancery_resource::{Problem, StoreError, Tx};
-use chancery_store::Row;
-use serde_json::{Map, Value, json};
+use std::{any::Any, sync::Arc};
+
+use chancery_management::claim_rule::{Unusable, run};
+use chancery_oauth::GROUPS;
+use chancery_record::Timestamp;
+use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use uuid::Uuid;
 
+pub use facts::person_claims;
+pub use requested::Requested;
+pub use rules::RulesInForce;
+pub use told::Told;
+
+use self::{
+    facts::{Facts, Wanted},
+    rules::Rules,
+    told::{Asked, Issue, tell, untouched},
+};
 use crate::{
     application::Application,
+    granted::Granted,
     person::{self, Admitted},
+    ruled::Making,
 };
 
-/// The claims of the scope `profile`, each with its column.
-const PROFILE: &[(&str, &str)] = &[
-    ("given_name", "first_name"),
-    ("family_name", "last_name"),
-    ("middle_name", "middle_name"),
-    ("nickname", "nickname"),
-    ("preferred_username", "login_name"),
-    ("profile", "profile"),
-    ("picture", "picture"),
-    ("website", "website"),
-    ("gender", "gender"),
-    ("birthdate", "birthdate"),
-    ("zoneinfo", "zoneinfo"),
-    ("locale", "locale"),
+/// The claims of the platform that no column of a user holds as it is, each with its scope.
+const DERIVED: [(&str, &str); 5] = [
+    ("name", "profile"),
+    ("updated_at", "profile"),
+    ("email_verified", "email"),
+    ("phone_number_verified", "phone"),
+    ("groups", GROUPS),
 ];
-const EMAIL: (&str, &str) = ("email", "email_address");
-const PHONE: (&str, &str) = ("phone_number", "phone_number");
-/// The most group names in an ID token, and their most bytes: ID tokens are sent in addresses and cookies.
-const MOST_GROUPS: usize = 500;
-const MOST_GROUP_BYTES: usize = 4096;
-/// The units of an entry's number in a second.
-const NUMBERS_A_SECOND: i64 = 1_000_000;
-/// The scopes whose claims are columns of the user.
-const USER_SCOPES: [&str; 3] = ["profile", "email", "phone"];
-/// The query for the columns of all claims, the confirmations and the number of the last audit entry.
-static READ_USER: LazyLock<String> = LazyLock::new(|| {
-    let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
-    format!(
-        "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
-         WHERE store = ?1 AND rid = ?2",
-        columns.join(", ")
-    )
-});
 
-/// The claims that say what a person is, each with its column.
-pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
+/// The scope of a claim of the platform; `None` of any other claim.
+pub(crate) fn scope_of(claim: &str) -> Option<&'static str> {
+    let derived = DERIVED.iter().find(|(name, _)| *name == claim).map(|(_, scope)| *scope);
+    derived.or_else(|| person_claims().find(|(name, _)| *name == claim).map(|(name, _)| facts::scope(name)))
 }
 
-/// The claims at the UserInfo endpoint; `None` if the user does not exist any more.
+/// The claims of the platform that discovery lists.
+pub fn platform_claims() -> impl Iterator<Item = &'static str> {
+    person_claims().chain(DERIVED).map(|(name, _)| name).chain(["groups_truncated"])
+}
+
+/// What claim rules are to run on, outside of any transaction.
+pub struct Pending {
+    rules: Rules,
+    facts: Facts,
+    asked: Asked,
+    /// Whom it is about.
+    pub granted: Granted,
+    /// The client app that the tokens are for.
+    pub application: Uuid,
+}
+
+impl Pending {
+    /// The work, whose result [`Pending::result`] reads.
+    pub fn work(self) -> Work {
+        let Self { rules, facts, asked, .. } = self;
+        Work::new(Purpose::Claims, move || -> Judged {
+            let set = rules.compile()?;
+            let evaluation = run(&set, &facts.claims, false)?;
+            tell(&evaluation.outcome.claims, &facts, &asked)
+        })
+    }
+
+    /// The result of the work.
+    ///
+    /// # Errors
+    /// It is that of other work: a fault of the server.
+    pub fn result(done: Arc<dyn Any + Send + Sync>) -> Result<Arc<Judged>, StoreError> {
+        done.downcast()
+            .map_err(|_| StoreError::Internal("the result of claim rules is of another kind".into()))
+    }
+}
+
+/// What is told after the rules, or why they cannot run.
+pub type Judged = Result<Told, Unusable>;
+
+/// What the claim rules in force are to run on, for tokens of this scope; `None` where there are no rules, or the person is not
+/// admitted.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
+pub fn pending(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    (granted, scope): (&Granted, &str),
+    now: Timestamp,
+) -> Result<Option<Box<Pending>>, Problem> {
+    let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
+    let of = (granted.person, granted.instance);
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else { return Ok(None) };
+    pending_of(
+        tx,
+        application,
+        Asked::new(application, (granted, scope), Issue::Tokens),
+        (granted, rules, &admitted),
+    )
+}
+
+/// What claim rules are to run on where a token of a person is exchanged for one of this client app; `None` where there are no rules,
+/// or the person is gone.
+///
+/// # Errors
+/// Those of the store.
+pub fn pending_exchange(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    (granted, scope): (&Granted, &str),
+    now: Timestamp,
+) -> Result<Option<Box<Pending>>, Problem> {
+    let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
+    let of = (granted.person, granted.instance);
+    let Some(user) = person::user_of(tx, application, of, now)? else { return Ok(None) };
+    // what the other client app asked for by name is not for this one
+    let own = Granted { requested: Requested::default(), ..granted.clone() };
+    pending_of(
+        tx,
+        application,
+        Asked::new(application, (&own, scope), Issue::Exchange),
+        (granted, rules, &user),
+    )
+}
+
+fn rules_of(tx: &mut Tx<'_>, application: &Application, granted: &Granted) -> Result<Option<Rules>, Problem> {
+    application.rules.find(tx, (application.id, application.rid), (granted.tenant, granted.instance))
+}
+
+fn pending_of(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    asked: Asked,
+    (granted, rules, user): (&Granted, Rules, &Admitted),
+) -> Result<Option<Box<Pending>>, Problem> {
+    let Some(facts) = facts::read(tx, user, Wanted::ALL)? else { return Ok(None) };
+    let pending = Pending { rules, facts, asked, granted: granted.clone(), application: application.id };
+    Ok(Some(Box::new(pending)))
+}
+
+/// What tokens tell: `told` after claim rules, else what is known of the person.
+///
+/// # Errors
+/// Those of the store; rules are in force and nothing was told after them.
+pub fn told(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    (granted, scope): (&Granted, &str),
+    (user, told): (&Admitted, Option<&Told>),
+) -> Result<Told, Problem> {
+    if let Some(told) = told {
+        return Ok(told.clone());
+    }
+    let asked = Asked::new(application, (granted, scope), Issue::Tokens);
+    let known = plain(tx, application, (granted, &asked), user)?;
+    Ok(known.unwrap_or_default())
+}
+
+/// What the UserInfo endpoint tells, or what rules are to run on; `None` if the user does not exist any more.
+///
+/// # Errors
+/// Those of the store.
 pub fn at_userinfo(
     tx: &mut Tx<'_>,
     application: &Application,
-    (person, admitted): (Uuid, &Admitted),
-    scope: &str,
-) -> Result<Option<Map<String, Value>>, Problem> {
-    let Some(mut claims) = of_scopes(tx, admitted, scope)? else { return Ok(None) };
-    claims.insert("sub".to_owned(), json!(person));
-    if application.includes_groups {
-        claims.insert("groups".to_owned(), json!(person::group_names(tx, admitted.user)?));
+    (granted, scope): (&Granted, &str),
+    user: &Admitted,
+) -> Result<Option<Making<Told>>, Problem> {
+    let asked = Asked::new(application, (granted, scope), Issue::UserInfo);
+    if let Some(rules) = rules_of(tx, application, granted)? {
+        let pending = pending_of(tx, application, asked, (granted, rules, user))?;
+        return Ok(pending.map(Making::Rules));
     }
-    Ok(Some(claims))
+    Ok(plain(tx, application, (granted, &asked), user)?.map(Making::Done))
 }
 
-/// The claims of the person in an ID token: those of the granted scopes if the client app's `idTokenClaims` is `Scopes`. If there are
-/// too many groups, `groups_truncated` replaces them.
-///
-/// # Errors
-/// The store's.
-pub fn in_id_token(
+/// What is told of a person where no rules are in force; `None` if the user does not exist any more.
+fn plain(
     tx: &mut Tx<'_>,
     application: &Application,
-    admitted: &Admitted,
-    scope: &str,
-) -> Result<Map<String, Value>, Problem> {
-    if !application.tells_in_id_token || !has(scope, OPENID) {
-        return Ok(Map::new());
+    (granted, asked): (&Granted, &Asked),
+    user: &Admitted,
+) -> Result<Option<Told>, Problem> {
+    if rules_of(tx, application, granted)?.is_some() {
+        return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
-    let mut claims = Map::new();
-    if USER_SCOPES.iter().any(|word| has(scope, word)) {
-        claims = of_scopes(tx, admitted, scope)?.unwrap_or_default();
+    if !asked.is_told() {
+        return Ok(Some(Told::default()));
     }
-    if application.includes_groups {
-        let groups = person::group_names(tx, admitted.user)?;
-        let is_short = groups.iter().map(String::len).sum::<usize>() <= MOST_GROUP_BYTES;
-        if groups.len() <= MOST_GROUPS && is_short {
-            claims.insert("groups".to_owned(), json!(groups));
-        } else {
-            claims.insert("groups_truncated".to_owned(), json!(true));
-        }
-    }
-    Ok(claims)
-}
-
-fn has(scope: &str, word: &str) -> bool {
-    scope.split(' ').any(|one| one == word)
-}
-
-fn of_scopes(
-    tx: &mut Tx<'_>,
-    admitted: &Admitted,
-    scope: &str,
-) -> Result<Option<Map<String, Value>>, Problem> {
-    let found = tx.one(&READ_USER, &[admitted.store.into(), admitted.user.into()], |row| {
-        let mut claims = Map::new();
-        let (email, phone) = (PROFILE.len(), PROFILE.len() + 1);
-        if has(scope, "profile") {
-            add_profile(&mut claims, row, phone + 3)?;
-        }
-        if has(scope, "email") && add(&mut claims, EMAIL.0, row, email)? {
-            claims.insert("email_verified".to_owned(), json!(row.bool(phone + 1)?));
-        }
-        if has(scope, "phone") && add(&mut claims, PHONE.0, row, phone)? {
-            claims.insert("phone_number_verified".to_owned(), json!(row.bool(phone + 2)?));
-        }
-        Ok(claims)
-    })?;
-    Ok(found)
-}
-
-/// Adds the claims of `profile`. `name` falls back to the login name. The time of the last change of the user is part of the number of
-/// its audit entry.
-fn add_profile(claims: &mut Map<String, Value>, row: &Row<'_>, last_entry: usize) -> Result<(), StoreError> {
-    for (column, (claim, _)) in PROFILE.iter().enumerate() {
-        add(claims, claim, row, column)?;
-    }
-    let text = |claim: &str| claims.get(claim).and_then(Value::as_str);
-    let names: Vec<&str> =
-        ["given_name", "middle_name", "family_name"].into_iter().filter_map(text).collect();
-    let name =
-        if names.is_empty() { text("preferred_username").map(str::to_owned) } else { Some(names.join(" ")) };
-    claims.extend(name.map(|name| ("name".to_owned(), json!(name))));
-    let changed = row.int(last_entry)?.div_euclid(NUMBERS_A_SECOND);
-    if changed > 0 {
-        claims.insert("updated_at".to_owned(), json!(changed));
-    }
-    Ok(())
-}
-
-/// Adds a claim if its column is set. Returns whether it is.
-fn add(
-    claims: &mut Map<String, Value>,
-    claim: &str,
-    row: &Row<'_>,
-    column: usize,
-) -> Result<bool, StoreError> {
-    if row.is_null(column)? {
-        return Ok(false);
-    }
-    claims.insert(claim.to_owned(), json!(row.text(column)?));
-    Ok(true)
+    let wanted = Wanted { entries: asked.wants_entries(), groups: application.includes_groups };
+    let Some(facts) = facts::read(tx, user, wanted)? else { return Ok(None) };
+    let told = tell(&untouched(&facts), &facts, asked);
+    // only what rules send is bounded
+    Ok(Some(told.map_err(|_| StoreError::Internal("claims without rules are refused".into()))?))
 }

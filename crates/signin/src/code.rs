@@ -3,13 +3,13 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
 use chancery_flow::SignedIn;
-use chancery_oauth::{AuthorizationRequest, SecurityProfile};
+use chancery_oauth::{AuthorizationRequest, OPENID, SecurityProfile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{granted::Granted, provider::Circumstances};
+use crate::{claims::Requested, granted::Granted, provider::Circumstances};
 
 /// How often a code may be shown wrongly.
 const MISSES: i64 = 5;
@@ -59,6 +59,11 @@ pub fn issue(
     // a person who was asked may have granted a part
     let is_granted =
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
+    let requested = if scope.has(OPENID) {
+        Requested::of(application, &request.claims, &scope).within(is_granted)
+    } else {
+        Requested::default()
+    };
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
@@ -71,6 +76,7 @@ pub fn issue(
         scope: scope.filter(is_granted).to_string(),
         resources: request.resources.clone(),
         cnf: None,
+        requested,
     };
     let contents = CodeContents {
         granted,
@@ -142,6 +148,11 @@ pub fn find(
 }
 
 impl ShownCode {
+    /// Whether the code was used before.
+    pub const fn is_used(&self) -> bool {
+        self.used_on.is_some()
+    }
+
     /// Uses the code up. `false`: it was used before, and so its grant has ended (RFC 6749, section 4.1.2).
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{as_registered, audience},
+    claims::Requested,
     consent,
     granted::Granted,
     kept_flow::{KeptFlow, WaitingDevice},
@@ -248,6 +249,7 @@ impl Provider<'_> {
                 scope: scope.join(" "),
                 resources,
                 cnf: None,
+                requested: Requested::default(),
             };
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });

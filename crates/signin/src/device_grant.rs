@@ -9,14 +9,13 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
-use chancery_store::Mode;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use crate::{
     application::Application,
     audience::audience,
-    claims,
+    claims::{self, Told},
     device::{INTERVAL, associated_data, digest},
     grant::Grant,
     granted::Granted,
@@ -25,6 +24,7 @@ use crate::{
     redeem::{claim_all, invalid_grant},
     refresh::ends_on,
     refresh_token::RefreshToken,
+    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
@@ -90,11 +90,11 @@ impl Provider<'_> {
         let known = self.application_of_grant(&app, NOT_GOOD).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
-        let redeemed = self.store.run("RedeemDevice", Mode::Write, None, move |tx| {
+        let redeemed = self.make_ruled("RedeemDevice", request.now, move |tx, told| {
             let context = Context::of_server(&context, Scope::Everything, shown.now);
-            redeem(tx, &context, (&known, &asking), &shown)
+            redeem(tx, &context, (&known, &asking), (&shown, told))
         });
-        let tokens = redeemed.await??;
+        let tokens = redeemed.await?;
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
     }
 }
@@ -130,8 +130,8 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    shown: &Shown,
-) -> Result<Result<Tokens, OAuthError>, Problem> {
+    (shown, told): (&Shown, Option<&Told>),
+) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
     let found = find(tx, master, &shown.digest)?;
@@ -139,6 +139,13 @@ fn redeem(
     else {
         return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
     };
+    let approved = found.granted.as_ref();
+    let approved = approved.filter(|_| found.status == "Approved" && found.expires_on > shown.now);
+    if let (Some(granted), None) = (approved, told)
+        && let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), shown.now)?
+    {
+        return Ok(Ok(Making::Rules(rules)));
+    }
     // a stranger's guesses must not fill the table of what is good once
     if let Err(refused) = claim_all(tx, &shown.replay)? {
         return Ok(Err(refused));
@@ -181,14 +188,15 @@ fn redeem(
     let until = ends_on(&grant, application, &tenant.options, shown.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
     let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
-    Ok(Ok(Tokens {
+    let told = claims::told(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, told))?;
+    Ok(Ok(Making::Done(Tokens {
         grant: grant.id,
-        person: claims::in_id_token(tx, application, &admitted, &grant.granted.scope)?,
+        told,
         scope: grant.granted.scope.clone(),
         granted: grant.granted,
         aud,
         nonce: None,
         refresh_token,
         lifetimes: Lifetimes::of(&tenant.options),
-    }))
+    })))
 }

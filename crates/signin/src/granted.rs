@@ -4,6 +4,8 @@ use chancery_auth::Confirmation;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::claims::Requested;
+
 /// What a sign-in grants a client app.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Granted {
@@ -29,6 +31,9 @@ pub struct Granted {
     pub resources: Vec<String>,
     /// The key or certificate that a public client app's refresh tokens are bound to (RFC 9449, section 5).
     pub cnf: Option<Confirmation>,
+    /// The claims that were asked for by name.
+    #[serde(default)]
+    pub requested: Requested,
 }
 
 impl Granted {

@@ -44,6 +44,7 @@ mod refresh_token_care;
 mod refused_requests;
 mod registered;
 mod reset;
+mod ruled;
 mod second_factor;
 mod session;
 mod step;
@@ -57,7 +58,7 @@ pub use appearance::{Appearance, Appearances, Asset, Owners};
 pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;
-pub use claims::person_claims;
+pub use claims::{person_claims, platform_claims};
 pub use confirm::Confirmation;
 pub use console::{
     CONSOLE_RETURN, ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession,

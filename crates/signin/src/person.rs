@@ -257,20 +257,22 @@ fn is_in_authorized_group(
     Ok(is_in)
 }
 
-/// The names of the groups of a store's user at any depth, sorted, each once.
+/// The names of the groups of a store's user at any depth, the first [`MOST_GROUPS`] that are found.
+pub const GROUP_NAMES: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \
+    WHERE m.user_rid = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
+    SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT 10000";
+
+/// The user of the store behind a person who is admitted elsewhere; `None` if the person has none by this instance any more.
 ///
 /// # Errors
 /// Those of the store.
-pub fn group_names(tx: &mut Tx<'_>, user: i64) -> Result<Vec<String>, StoreError> {
-    let text = format!(
-        "{GROUPS_ABOVE} SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
-    );
-    let mut names = Vec::new();
-    tx.query(&text, &[user.into()], |row| {
-        names.push(row.text(0)?.to_owned());
-        Ok(())
-    })?;
-    names.sort();
-    names.dedup();
-    Ok(names)
+pub fn user_of(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    of: (Uuid, Uuid),
+    now: Timestamp,
+) -> Result<Option<Admitted>, StoreError> {
+    let Some(known) = find_identity(tx, application, of)? else { return Ok(None) };
+    let Some(subject) = known.subject else { return Ok(None) };
+    find_user(tx, known.store, subject, now)
 }

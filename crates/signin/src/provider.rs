@@ -8,13 +8,14 @@ use chancery_flow::{
 };
 use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Context, MasterKey, Problem, Scope, Tx};
+use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
 use chancery_store::Store;
 use chancery_userstore::password::own_change::{PasswordState, password_state};
 use uuid::Uuid;
 
 use crate::{
     application::{Application, Applications, OfferedStore},
+    claims::Requested,
     counts::Counts,
     kept_flow::KeptFlow,
     people::{Asked, Names, names_of},
@@ -35,6 +36,8 @@ pub struct Provider<'a> {
     pub context: &'a Arc<AppContext>,
     /// The client apps that people sign in to.
     pub applications: &'a Applications,
+    /// Where claim rules run.
+    pub pool: &'a Pool,
     /// What metrics count.
     pub counts: &'a Counts,
 }
@@ -240,10 +243,18 @@ pub fn demands(
         demanded: demanded(request).into_iter().collect(),
         tenant: issuing.or(tenant),
         instance,
-        asked: checked.scope.words().map(str::to_owned).chain(request.resources.iter().cloned()).collect(),
+        asked: asked_of(application, checked),
         is_native,
         ..Request::new(now)
     }
+}
+
+/// What a person consents to: the scope, the scopes of the claims that are asked for by name, and the resources.
+fn asked_of(application: &Application, checked: &Checked) -> Vec<String> {
+    let requested = Requested::of(application, &checked.request.claims, &checked.scope).scopes();
+    let named = requested.into_iter().filter(|word| checked.is_openid() && !checked.scope.has(word));
+    let words = checked.scope.words().chain(named).map(str::to_owned);
+    words.chain(checked.request.resources.iter().cloned()).collect()
 }
 
 /// The class that must be reached: of the known ones of `acr_values` the lowest, and of an essential `acr` of `claims`

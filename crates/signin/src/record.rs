@@ -28,6 +28,8 @@ pub enum Outcome {
     SignedOut,
     /// A refresh token that was replaced was shown again.
     Reused,
+    /// The claim rules in force cannot run: there are no tokens.
+    RulesUnusable,
 }
 
 impl Outcome {
@@ -35,7 +37,7 @@ impl Outcome {
         match self {
             Self::SignedIn => "SignedIn",
             Self::SteppedUp => "SteppedUp",
-            Self::Refused(_) | Self::WrongCredentials | Self::WrongFactor => "Refused",
+            Self::Refused(_) | Self::WrongCredentials | Self::WrongFactor | Self::RulesUnusable => "Refused",
             Self::SignedOut => "SignedOut",
             Self::Reused => "Reused",
         }
@@ -52,6 +54,7 @@ impl Outcome {
             Self::Refused(_) => Some("NotAdmitted"),
             Self::WrongCredentials => Some("Credentials"),
             Self::WrongFactor => Some("SecondFactor"),
+            Self::RulesUnusable => Some("ClaimRules"),
             Self::SignedIn | Self::SteppedUp | Self::SignedOut | Self::Reused => None,
         }
     }

@@ -9,19 +9,19 @@ use chancery_auth::{
 use chancery_oauth::{Challenge, targets, verify_pkce};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
-use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims,
+    claims::{self, Told},
     code::{self, ShownCode},
     grant::Grant,
     person,
     provider::Provider,
     refresh::ends_on,
     refresh_token::RefreshToken,
+    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
@@ -71,11 +71,11 @@ impl Provider<'_> {
         let known = self.application_of_grant(&app, NOT_GOOD).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
-        let redeemed = self.store.run("RedeemCode", Mode::Write, None, move |tx| {
+        let redeemed = self.make_ruled("RedeemCode", request.now, move |tx, told| {
             let context = Context::of_server(&context, Scope::Everything, shown.now);
-            redeem(tx, &context, (&known, &asking), &shown)
+            redeem(tx, &context, (&known, &asking), (&shown, told))
         });
-        let tokens = redeemed.await??;
+        let tokens = redeemed.await?;
         self.make_tokens(request, (&app, cnf), tokens, epoch).await
     }
 
@@ -112,8 +112,8 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    shown: &Shown,
-) -> Result<Result<Tokens, OAuthError>, Problem> {
+    (shown, told): (&Shown, Option<&Told>),
+) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let found = code::find(tx, master, &shown.code, shown.now)?;
     let Some(found) = found.filter(|found| found.application == app.id) else {
@@ -122,6 +122,12 @@ fn redeem(
     if let Err(refused) = check(&found, shown) {
         found.miss(tx)?;
         return Ok(Err(invalid_grant(refused)));
+    }
+    if told.is_none() && !found.is_used() {
+        let granted = &found.contents.granted;
+        if let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), shown.now)? {
+            return Ok(Ok(Making::Rules(rules)));
+        }
     }
     if let Err(refused) = claim_all(tx, &shown.replay)? {
         return Ok(Err(refused));
@@ -158,16 +164,17 @@ fn redeem(
     grant.insert(&context.app, tx, tenant.subscription, until)?;
     let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
-    Ok(Ok(Tokens {
+    let told = claims::told(tx, application, (&granted, &granted.scope), (&admitted, told))?;
+    Ok(Ok(Making::Done(Tokens {
         grant: grant.id,
-        person: claims::in_id_token(tx, application, &admitted, &granted.scope)?,
+        told,
         scope: granted.scope.clone(),
         granted,
         aud,
         nonce: found.contents.nonce,
         refresh_token,
         lifetimes,
-    }))
+    })))
 }
 
 /// Whether what is shown with a code is what it was issued for.

@@ -9,19 +9,19 @@ use chancery_auth::{
 use chancery_oauth::{Scope, targets};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, StoreError, Tx, settings::Options};
-use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims,
+    claims::{self, Told},
     grant::Grant,
     person,
     provider::Provider,
     record::{Outcome, SignInRecord},
     redeem::{claim_all, invalid_grant, session_until},
     refresh_token::RefreshToken,
+    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
@@ -68,10 +68,10 @@ impl Provider<'_> {
         let known = self.application_of_grant(&app, NOT_GOOD).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let asking = Arc::clone(&app);
-        let refreshed = self
-            .store
-            .run("Refresh", Mode::Write, None, move |tx| refresh(tx, &context, (&known, &asking), &shown));
-        let Some(tokens) = refreshed.await?? else {
+        let refreshed = self.make_ruled("Refresh", request.now, move |tx, told| {
+            refresh(tx, &context, (&known, &asking), (&shown, told))
+        });
+        let Some(tokens) = refreshed.await? else {
             self.counts.reused.add();
             return Err(invalid_grant(NOT_GOOD));
         };
@@ -123,8 +123,8 @@ fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
     (application, app): (&Application, &ClientApp),
-    shown: &Shown,
-) -> Result<Result<Option<Tokens>, OAuthError>, Problem> {
+    (shown, told): (&Shown, Option<&Told>),
+) -> Result<Result<Making<Option<Tokens>>, OAuthError>, Problem> {
     let (master, now) = (&context.master, shown.now);
     let not_good = || Ok(Err(invalid_grant(NOT_GOOD)));
     let found = Grant::find(tx, master, shown.token.grant)?;
@@ -146,20 +146,27 @@ fn refresh(
     if granted.cnf.as_ref().is_some_and(|bound| *bound != shown.cnf) {
         return Ok(Err(invalid_grant("The refresh token is bound to a key or certificate: show that one.")));
     }
+    let used = judge(&grant, &shown.token, &tenant.options, now);
+    let scope = scope_of(application, &granted.scope, shown.scope.as_ref());
+    if let (Use::Good, Ok(scope), None) = (&used, &scope, told)
+        && let Some(rules) = claims::pending(tx, application, (&granted, scope), now)?
+    {
+        return Ok(Ok(Making::Rules(rules)));
+    }
     if let Err(refused) = claim_all(tx, &shown.replay)? {
         return Ok(Err(refused));
     }
-    if let Use::Reused = judge(&grant, &shown.token, &tenant.options, now) {
+    if let Use::Reused = used {
         let context = Context::of_server(context, chancery_resource::Scope::Everything, now);
         grant.end(&context, tx)?;
         note_reuse(&context, tx, &grant, tenant.subscription)?;
-        return Ok(Ok(None));
+        return Ok(Ok(Making::Done(None)));
     }
     let of = (granted.person, granted.instance);
     let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     };
-    let scope = match scope_of(application, &granted.scope, shown.scope.as_ref()) {
+    let scope = match scope {
         Ok(scope) => scope,
         Err(refused) => return Ok(Err(refused)),
     };
@@ -174,16 +181,17 @@ fn refresh(
     if !grant.advance(tx, (rotates, until), now)? {
         return not_good();
     }
-    Ok(Ok(Some(Tokens {
+    let told = claims::told(tx, application, (&granted, &scope), (&admitted, told))?;
+    Ok(Ok(Making::Done(Some(Tokens {
         grant: grant.id,
         refresh_token: Some(RefreshToken::of(master, &grant)),
         granted,
-        person: claims::in_id_token(tx, application, &admitted, &scope)?,
+        told,
         scope,
         aud,
         nonce: None,
         lifetimes: Lifetimes::of(&tenant.options),
-    })))
+    }))))
 }
 
 /// What showing a refresh token comes to.

@@ -83,6 +83,7 @@ mod tests {
             scope: "openid offline_access".into(),
             resources: Vec::new(),
             cnf: None,
+            requested: crate::claims::Requested::default(),
         };
         Grant::new(id, id, granted, Timestamp(0))
     }

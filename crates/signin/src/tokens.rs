@@ -7,7 +7,7 @@ use chancery_resource::{StoreError, settings::Options};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::{granted::Granted, provider::Provider};
+use crate::{claims::Told, granted::Granted, provider::Provider};
 
 /// How long tokens last, in seconds.
 #[derive(Clone, Copy)]
@@ -36,8 +36,8 @@ pub struct Tokens {
     pub scope: String,
     /// Whom the access token is for.
     pub aud: Vec<String>,
-    /// The claims of the person in the ID token.
-    pub person: Map<String, Value>,
+    /// What they tell of the person.
+    pub told: Told,
     /// `nonce` of the authorization request.
     pub nonce: Option<String>,
     /// The refresh token that comes along.
@@ -59,7 +59,7 @@ impl Provider<'_> {
         epoch: i64,
     ) -> Result<TokenGrant, OAuthError> {
         let issued = request.now.0.div_euclid(1000);
-        let Tokens { grant, granted, scope, aud, person, nonce, refresh_token, lifetimes } = tokens;
+        let Tokens { grant, granted, scope, aud, told, nonce, refresh_token, lifetimes } = tokens;
         let mut claims = Claims {
             iss: request.issuer.url.clone(),
             sub: granted.person,
@@ -77,6 +77,7 @@ impl Provider<'_> {
             acr: Some(granted.acr.clone()),
             amr: granted.amr.clone(),
             from_jti: Vec::new(),
+            told: told.access_token,
         };
         let token =
             self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;
@@ -93,7 +94,7 @@ impl Provider<'_> {
             let sid = granted.session.map(|session| self.session_for(session, app.id));
             let about = IdToken {
                 granted: &granted,
-                person,
+                person: told.id_token,
                 nonce,
                 sid,
                 token: &token,

@@ -5,9 +5,9 @@ use chancery_oauth::{OPENID, Use, check_use};
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_store::Mode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{claims, grant::Grant, person, provider::Provider};
+use crate::{claims, grant::Grant, person, provider::Provider, ruled::Making};
 
 /// Why there are no claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,14 @@ impl Provider<'_> {
             let Ok(admitted) = person::admit(tx, &application, of, granted.tenant, now)? else {
                 return Ok(None);
             };
-            claims::at_userinfo(tx, &application, (person, &admitted), &scope)
+            claims::at_userinfo(tx, &application, (granted, &scope), &admitted)
         });
-        Ok(found.await?.map(Value::Object).ok_or(UserInfoRefusal::InvalidToken))
+        let mut told = match found.await? {
+            None => return Ok(Err(UserInfoRefusal::InvalidToken)),
+            Some(Making::Done(told)) => told.userinfo,
+            Some(Making::Rules(rules)) => self.tell(*rules, now).await?.userinfo,
+        };
+        told.insert("sub".to_owned(), json!(person));
+        Ok(Ok(Value::Object(told)))
     }
 }

@@ -301,7 +301,7 @@ impl App {
     /// The OpenID provider, with this class of access to the store.
     pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
-        Provider { store, tokens, context, applications, counts: &self.sign_in_counts }
+        Provider { store, tokens, context, applications, pool: &self.pool, counts: &self.sign_in_counts }
     }
 
     /// Tells some of the client apps that are due by their back channel that a session ended.

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use chancery_auth::{GRANTS, Issuer};
-use chancery_signin::{ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
+use chancery_signin::{
+    ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES, platform_claims,
+};
 use serde_json::{Value, json};
 
 use crate::{app::App, pages, system::SystemRoute};
@@ -19,6 +21,10 @@ const ASSERTION_ALGORITHMS: [&str; 13] = [
 /// The signature algorithms of DPoP proofs.
 const PROOF_ALGORITHMS: [&str; 10] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+
+/// The claims of ID tokens that are not about the person.
+const TOKEN_CLAIMS: [&str; 11] =
+    ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid"];
 
 /// All that the token endpoint grants by where people sign in.
 fn grants_of_people() -> impl Iterator<Item = &'static str> {
@@ -109,12 +115,9 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
         "response_types_supported": ["code", "none"],
         "response_modes_supported": ["query", "fragment", "form_post"],
         "scopes_supported": STANDARD_SCOPES,
-        "claims_supported": [
-            "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid", "name", "given_name",
-            "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
-            "gender", "birthdate", "zoneinfo", "locale", "email", "email_verified", "phone_number",
-            "phone_number_verified", "groups", "groups_truncated", "updated_at",
-        ],
+        "claims_supported": TOKEN_CLAIMS.into_iter().chain(platform_claims()).collect::<Vec<_>>(),
+        "claim_types_supported": ["normal"],
+        "claims_parameter_supported": true,
         "acr_values_supported": ACR,
         "prompt_values_supported": ["none", "login", "consent", "select_account"],
         "ui_locales_supported": ["en", "de"],

@@ -11,9 +11,9 @@ use http::Method;
 use serde_json::json;
 
 use super::{
-    Home, PASSWORD,
+    BASE, Home, PASSWORD,
     browser::Browser,
-    form, link, parameter,
+    claims, form, link, parameter,
     passkey::{show, with_passkey},
     second_factor::{ask_for, between, enrol, typed},
 };
@@ -241,5 +241,44 @@ on_both_engines! {
             browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
         });
         assert_eq!(left.await, (1, vec![("logout_delivery", 1), ("outbox_event", 2), ("sign_in_record", 1)]));
+    }
+
+    /// Rules are read once, and the person once more: however many rules, and groups, there are.
+    async fn claim_rules_cost_few_statements(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let request = home.request(&[("scope", "openid profile offline_access")]);
+        let code = parameter(&browser.open(&request).await.left.unwrap(), "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let token = tokens["refresh_token"].as_str().unwrap();
+        let statements = async || {
+            let mut cheapest = u64::MAX;
+            for _ in 0..TIMES {
+                let before = world.app.store.figures().statements;
+                home.refresh_at(&world.anonymous, token).await.expect(200);
+                cheapest = cheapest.min(world.app.store.figures().statements - before);
+            }
+            cheapest
+        };
+        let without = statements().await;
+        let rule = |number: usize| json!({
+            "name": format!("rule {number}"), "ruleType": "Add", "ruleLevel": "Subscription", "filterTarget": "ClaimTypeAndValue",
+            "typeEvaluationRule": "^groups$", "valueEvaluationRule": format!("^group {number}$"), "priority": number % 4,
+            "typeTransformationReplacement": "role", "valueTransformationReplacement": format!("role {number}"),
+        });
+        world.make("ClaimRule", rule(0)).await;
+        let with_one = statements().await;
+        let rules: Vec<_> = (1..100).map(rule).collect();
+        world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(rules)).await.expect(200);
+        let groups: Vec<_> = (0..500).map(|number| json!({ "name": format!("group {number}") })).collect();
+        let made = world.admin.post(&world.path("/Group/batch"), json!(groups)).await.is(200).json();
+        let ids: Vec<_> = made.as_array().unwrap().iter().map(|group| &group["id"]).collect();
+        let path = world.path(&format!("/User/{}/groups", id(&home.user)));
+        world.admin.post(&path, json!({ "relatedIds": ids })).await.expect(202);
+        let with_many = statements().await;
+        assert_eq!(with_many, with_one);
+        assert!(with_one <= 2 * without + 2, "{with_one} statements with rules, {without} without");
+        let tokens = home.refresh_at(&world.anonymous, token).await.is(200).json();
+        assert_eq!(claims(&tokens["access_token"])["role"].as_array().unwrap().len(), 100);
     }
 }

@@ -2,6 +2,7 @@
 
 mod draft;
 mod evaluate;
+mod in_force;
 mod link;
 mod outcome;
 
@@ -30,6 +31,8 @@ use crate::{
 };
 
 pub use evaluate::OPERATIONS as EVALUATE;
+pub use in_force::{InForce, Place, Unusable, compiled, run};
+pub use outcome::Evaluation;
 
 id_types! {
     /// The id of a claim rule.
@@ -241,7 +244,8 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
 })
 .at_creation()])
 .ruled::<ClaimRule>()
-.validate_rows(check);
+.validate_rows(check)
+.bumps_epoch();
 
 /// Validates that rules have valid patterns, and apply within their subscriptions and at their levels.
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {

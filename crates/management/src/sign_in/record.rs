@@ -49,6 +49,8 @@ choice_types! {
         Consent,
         /// The person denied access.
         Denied,
+        /// The claim rules in force cannot run.
+        ClaimRules,
     }
 }
 

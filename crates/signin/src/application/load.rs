@@ -284,6 +284,7 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         resources: Vec::new(),
         metadata: serde_json::Map::new(),
         tenants: Vec::new(),
+        rules: Arc::default(),
         epoch: 0,
     })
 }

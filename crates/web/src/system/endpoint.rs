@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use chancery_auth::{
-    ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, grant, introspect, revoke,
-};
+use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, introspect, revoke};
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, shows_refresh_token};
@@ -145,7 +143,7 @@ impl SystemRoute {
                     Some(DEVICE_CODE) if app.sign_in.is_on => {
                         ("device_code", app.provider(store).redeem_device(&app.questions, request).await)
                     }
-                    _ => ("other", grant(store, token_service, rights, request).await),
+                    _ => ("other", app.provider(store).grant(rights, request).await),
                 };
                 let outcome = granted.as_ref().map_or_else(|refused| refused.error, |_| "granted");
                 app.metrics.note_tokens(grant_type, outcome);

@@ -1,0 +1,188 @@
+//! The claim rules in force for a sign-in, and their run. The dry run and everything that issues tokens use these functions, so that
+//! they say the same.
+
+use std::{cell::OnceCell, sync::Arc, time::Instant};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_claims::{Claim, Fault, Rule, RuleSet, RuleSetError, RuleSets};
+use chancery_record::Record as _;
+use chancery_resource::{FieldFault, Problem, Sql, Tx};
+use uuid::Uuid;
+
+use super::{CLAIM_RULE, ClaimRule, outcome::Evaluation};
+use crate::judge::TIME;
+
+/// The most rules that are in force at once.
+const MAX_RULES: usize = 1_000;
+/// The most unusable rules that a refusal names.
+const MAX_REPORTED: usize = 10;
+
+/// The rule sets that this process compiled last.
+static COMPILED: RuleSets = RuleSets::new();
+
+/// What rules apply to: any of a client app, an instance and a tenant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    /// The client app that tokens are for, with its row number.
+    pub app: Option<(Uuid, i64)>,
+    /// The instance that the person comes from.
+    pub instance: Option<Uuid>,
+    /// The tenant that the person signs in at.
+    pub tenant: Option<Uuid>,
+}
+
+/// Why rules come to nothing.
+#[derive(Debug)]
+pub enum Unusable {
+    /// Those in force, or they with these claims: what is wrong, for people.
+    Rules(String),
+    /// The draft has these faults.
+    Draft(Vec<FieldFault>),
+}
+
+/// The active rules that apply to a place, not compiled yet.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    rules: Vec<Rule>,
+    key: Vec<u8>,
+}
+
+impl InForce {
+    /// Reads the rules of the subscription, the tenant, the client app, and the client app with the instance.
+    ///
+    /// # Errors
+    /// Those of the store; a stored rule that this release does not know.
+    pub fn read(tx: &mut Tx<'_>, place: Place) -> Result<Self, Problem> {
+        let sql = statement(place);
+        let kinds: Vec<_> = CLAIM_RULE.fields.iter().map(|field| field.kind).collect();
+        let mut rules = Vec::new();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let values = kinds
+                .iter()
+                .enumerate()
+                .map(|(at, kind)| row.value(at, kind))
+                .collect::<Result<Vec<_>, _>>()?;
+            rules.push(values);
+            Ok(())
+        })?;
+        let rules = rules.into_iter().map(ClaimRule::from_values).collect::<Result<Vec<_>, _>>()?;
+        let versions =
+            rules.iter().flat_map(|rule| [rule.id.0.as_bytes(), rule.concurrency_token.as_str().as_bytes()]);
+        let key = digest(&SHA256, &versions.collect::<Vec<_>>().concat()).as_ref().to_vec();
+        let rules = rules.iter().map(ClaimRule::known).collect::<Result<_, _>>()?;
+        Ok(Self { rules, key })
+    }
+
+    /// Whether no rule applies: then all claims are forwarded.
+    pub const fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The key of the compiled rules, see [`compiled`].
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Compiles the rules, or finds them compiled. It takes up to [`TIME`] of a processor: call it outside of transactions.
+    ///
+    /// # Errors
+    /// There are too many rules; they cannot be compiled, or not in that time.
+    pub fn compile(&self) -> Result<Arc<RuleSet>, Unusable> {
+        self.check_count()?;
+        within_time(|go_on| COMPILED.compiled(&self.key, &self.rules, go_on)).map_err(unusable)
+    }
+
+    /// Compiles the rules after a change of them that is only tried. The result is not kept.
+    ///
+    /// # Errors
+    /// As for [`InForce::compile`].
+    pub fn compile_with(mut self, change: impl FnOnce(&mut Vec<Rule>)) -> Result<Arc<RuleSet>, Unusable> {
+        self.check_count()?;
+        change(&mut self.rules);
+        within_time(|go_on| RuleSet::new(&self.rules, go_on)).map(Arc::new).map_err(unusable)
+    }
+
+    fn check_count(&self) -> Result<(), Unusable> {
+        if self.rules.len() <= MAX_RULES {
+            return Ok(());
+        }
+        let detail = format!("More than {MAX_RULES} rules are in force at once: there are too many.");
+        Err(Unusable::Rules(detail))
+    }
+}
+
+/// The compiled rules of this key, while this process keeps them.
+pub fn compiled(key: &[u8]) -> Option<Arc<RuleSet>> {
+    COMPILED.get(key)
+}
+
+/// Runs claims through rules. It takes up to [`TIME`] of a processor: call it outside of transactions.
+///
+/// # Errors
+/// A bound of the claims is exceeded, or the time.
+pub fn run(set: &RuleSet, claims: &[Claim], traces: bool) -> Result<Evaluation, Unusable> {
+    let evaluated = within_time(|go_on| {
+        if traces {
+            set.trace(claims, go_on).map(|(outcome, steps)| (outcome, Some(steps)))
+        } else {
+            set.evaluate(claims, go_on).map(|outcome| (outcome, None))
+        }
+    });
+    let (outcome, steps) = evaluated.map_err(|exceeded| Unusable::Rules(format!("{exceeded}.")))?;
+    Ok(Evaluation { outcome, steps, in_force: set.ids().collect() })
+}
+
+/// Does work that asks whether its time is over. The time begins when it asks first: before, it may wait for other work.
+fn within_time<T>(work: impl FnOnce(chancery_claims::GoOn<'_>) -> T) -> T {
+    let started = OnceCell::new();
+    work(&|| started.get_or_init(Instant::now).elapsed() < TIME)
+}
+
+fn unusable(error: RuleSetError) -> Unusable {
+    Unusable::Rules(match error {
+        RuleSetError::Faults(faults) => describe(&faults),
+        RuleSetError::Time => "The rules in force take too long to compile: there are too many.".to_owned(),
+    })
+}
+
+fn describe(faults: &[Fault]) -> String {
+    let faults: Vec<String> = faults
+        .iter()
+        .take(MAX_REPORTED)
+        .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
+        .collect();
+    format!("A rule in force cannot be used: {}.", faults.join("; "))
+}
+
+fn statement(place: Place) -> Sql {
+    let columns = CLAIM_RULE.fields.iter().map(|field| format!("t.{}", field.column));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let mut sql = Sql::new("SELECT ").push(&columns).push(" FROM claim_rule t WHERE t.is_active AND (FALSE");
+    let app = place.app.map(|(id, _)| id);
+    for (table, id) in [("client_app", app), ("tenant", place.tenant), ("idp_instance", place.instance)] {
+        if let Some(id) = id {
+            sql = sql.push(&format!(
+                " OR (t.rule_level = 'Subscription' AND t.apply_to_subscription_id = (SELECT subscription_id FROM {table} WHERE id = "
+            ));
+            sql = sql.bind(id).push("))");
+        }
+    }
+    if let Some(id) = place.tenant {
+        sql = sql.push(" OR (t.rule_level = 'Tenant' AND t.apply_to_tenant_id = ").bind(id).push(")");
+    }
+    if let Some((_, rid)) = place.app {
+        sql = sql.push(
+            " OR (t.rid IN (SELECT m.claim_rule_rid FROM client_app_claim_rule m WHERE m.client_app_rid = ",
+        );
+        sql = sql.bind(rid).push(") AND (t.rule_level = 'ClientApp'");
+        if let Some(id) = place.instance {
+            sql = sql
+                .push(" OR (t.rule_level = 'ClientAppIdpInstance' AND t.apply_to_idp_instance_id = ")
+                .bind(id)
+                .push(")");
+        }
+        sql = sql.push("))");
+    }
+    sql.add(&format!(") ORDER BY t.priority, t.id LIMIT {}", MAX_RULES + 1));
+    sql
+}

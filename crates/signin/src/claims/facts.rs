@@ -1,0 +1,172 @@
+//! What is known of a person, as claims of the platform.
+
+use std::collections::HashSet;
+
+use chancery_claims::{Claim, Source, is_protected};
+use chancery_oauth::GROUPS;
+use chancery_resource::{StoreError, Tx};
+use chancery_store::Row;
+
+use super::scope_of;
+use crate::person::{Admitted, GROUP_NAMES};
+
+/// The claims of the scope `profile`, each with its column.
+const PROFILE: &[(&str, &str)] = &[
+    ("given_name", "first_name"),
+    ("family_name", "last_name"),
+    ("middle_name", "middle_name"),
+    ("nickname", "nickname"),
+    ("preferred_username", "login_name"),
+    ("profile", "profile"),
+    ("picture", "picture"),
+    ("website", "website"),
+    ("gender", "gender"),
+    ("birthdate", "birthdate"),
+    ("zoneinfo", "zoneinfo"),
+    ("locale", "locale"),
+];
+const EMAIL: (&str, &str) = ("email", "email_address");
+const PHONE: (&str, &str) = ("phone_number", "phone_number");
+/// The units of an entry's number in a second.
+const NUMBERS_A_SECOND: i64 = 1_000_000;
+/// The most bytes of the keys and values of a user's entries that are claims; the first ones in the order of the keys count.
+const MOST_ENTRY_BYTES: usize = 64 << 10;
+
+/// The claims that say what a person is, each with its column.
+pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
+}
+
+/// The scope of one of [`person_claims`].
+pub fn scope(claim: &str) -> &'static str {
+    match claim {
+        "email" => "email",
+        "phone_number" => "phone",
+        _ => "profile",
+    }
+}
+
+/// What is read besides the user.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The entries of the user (`UserProfile`).
+    pub entries: bool,
+    /// The names of the groups at any depth.
+    pub groups: bool,
+}
+
+impl Wanted {
+    /// All that rules can look at.
+    pub const ALL: Self = Self { entries: true, groups: true };
+}
+
+/// What is known of a person.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// As claims, of which groups and entries are the last.
+    pub claims: Vec<Claim>,
+    /// Types and values of the claims that are entries of the user.
+    pub entries: HashSet<(String, String)>,
+}
+
+impl Facts {
+    fn add(&mut self, claim_type: &str, value: &str) {
+        let (claim_type, value) = (claim_type.to_owned(), value.to_owned());
+        self.claims.push(Claim { claim_type, value, source: Source::Platform });
+    }
+
+    /// Adds a claim if its column is set. Returns whether it is.
+    fn add_column(&mut self, claim: &str, row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
+        if row.is_null(column)? {
+            return Ok(false);
+        }
+        self.add(claim, row.text(column)?);
+        Ok(true)
+    }
+
+    /// Adds the claims of a user. `name` falls back to the login name. The time of the last change of the user is part of the number
+    /// of its audit entry.
+    fn add_user(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
+        for (column, (claim, _)) in PROFILE.iter().enumerate() {
+            self.add_column(claim, row, column)?;
+        }
+        let text = |claim: &str| self.claims.iter().find(|one| one.claim_type == claim);
+        let names = ["given_name", "middle_name", "family_name"].into_iter().filter_map(text);
+        let names = names.map(|claim| claim.value.as_str()).collect::<Vec<_>>().join(" ");
+        let login_name = text("preferred_username").map(|claim| claim.value.clone());
+        if let Some(name) = if names.is_empty() { login_name } else { Some(names) } {
+            self.add("name", &name);
+        }
+        let (email, phone) = (PROFILE.len(), PROFILE.len() + 1);
+        let changed = row.int(phone + 3)?.div_euclid(NUMBERS_A_SECOND);
+        if changed > 0 {
+            self.add("updated_at", &changed.to_string());
+        }
+        if self.add_column(EMAIL.0, row, email)? {
+            self.add("email_verified", &row.bool(phone + 1)?.to_string());
+        }
+        if self.add_column(PHONE.0, row, phone)? {
+            self.add("phone_number_verified", &row.bool(phone + 2)?.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// The first 500 entries of a user.
+const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";
+
+/// Reads what is known of a user, in one exchange; `None` if the user does not exist any more.
+///
+/// # Errors
+/// The store's.
+pub fn read(tx: &mut Tx<'_>, user: &Admitted, wanted: Wanted) -> Result<Option<Facts>, StoreError> {
+    let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
+    let of_user = format!(
+        "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
+         WHERE store = ?1 AND rid = ?2",
+        columns.join(", ")
+    );
+    let (key, owner) = ([user.store.into(), user.user.into()], [user.user.into()]);
+    let mut statements = vec![(of_user.as_str(), &key[..])];
+    if wanted.groups {
+        statements.push((GROUP_NAMES, &owner[..]));
+    }
+    if wanted.entries {
+        statements.push((ENTRIES, &owner[..]));
+    }
+    let (mut facts, mut is_there, mut groups) = (Facts::default(), false, Vec::new());
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    tx.query_all(&statements, &mut |index, row| {
+        match index {
+            0 => {
+                is_there = true;
+                facts.add_user(row)?;
+            }
+            1 if wanted.groups => groups.push(row.text(0)?.to_owned()),
+            _ => {
+                let (key, value) = (row.text(0)?, row.optional_text(1)?);
+                let Some(value) = value.filter(|_| is_entry(key)) else { return Ok(()) };
+                bytes += key.len() + value.len();
+                if bytes <= MOST_ENTRY_BYTES {
+                    entries.push((key.to_owned(), value));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    groups.sort();
+    groups.dedup();
+    for name in &groups {
+        facts.add(GROUPS, name);
+    }
+    for (key, value) in &entries {
+        facts.add(key, value);
+    }
+    facts.entries.extend(entries);
+    Ok(is_there.then_some(facts))
+}
+
+/// Whether an entry of this key is a claim: it takes the place of none of the platform's.
+fn is_entry(key: &str) -> bool {
+    scope_of(key).is_none() && !is_protected(key)
+}

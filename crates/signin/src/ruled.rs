@@ -1,0 +1,181 @@
+//! Tokens by claim rules: the rules run outside of transactions, and where they cannot run there are no tokens.
+
+use std::sync::Arc;
+
+use chancery_auth::{EndpointRequest, OAuthError, Rights, TokenGrant, grant};
+use chancery_management::claim_rule::Unusable;
+use chancery_record::Timestamp;
+use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
+use chancery_store::Mode;
+
+use crate::{
+    claims::{Pending, Told, pending_exchange},
+    grant::Grant,
+    granted::Granted,
+    provider::Provider,
+    record::{Outcome, SignInRecord},
+};
+
+/// How long another failure of the rules for the same person and client app leaves no record, in ms.
+const QUIET: i64 = 3_600_000;
+
+const UNUSABLE: OAuthError = OAuthError::new(
+    500,
+    "server_error",
+    "The claim rules in force cannot run, so there are no tokens. The server's log says why.",
+);
+
+/// What a transaction that makes tokens comes to.
+pub enum Making<T> {
+    /// It is done.
+    Done(T),
+    /// Claim rules are in force. Nothing is written yet.
+    Rules(Box<Pending>),
+}
+
+/// Why nothing is told.
+pub enum NotTold {
+    /// An error of the store.
+    Store(StoreError),
+    /// The rules cannot run. It is logged and recorded.
+    Unusable,
+}
+
+impl From<StoreError> for NotTold {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<NotTold> for OAuthError {
+    fn from(reason: NotTold) -> Self {
+        match reason {
+            NotTold::Store(error) => error.into(),
+            NotTold::Unusable => UNUSABLE,
+        }
+    }
+}
+
+impl From<NotTold> for Problem {
+    fn from(reason: NotTold) -> Self {
+        match reason {
+            NotTold::Store(error) => error.into(),
+            NotTold::Unusable => {
+                Self::from(StoreError::Internal("the claim rules in force cannot run".into()))
+            }
+        }
+    }
+}
+
+impl Provider<'_> {
+    /// Runs a transaction that makes tokens. Where claim rules are in force it stops before it writes, and runs again with what they
+    /// tell.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub(crate) async fn make_ruled<T: Send + 'static>(
+        self,
+        name: &'static str,
+        now: Timestamp,
+        making: impl Fn(&mut Tx<'_>, Option<&Told>) -> Result<Result<Making<T>, OAuthError>, Problem>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<T, OAuthError> {
+        let making = Arc::new(making);
+        let first = Arc::clone(&making);
+        let made = self.store.run(name, Mode::Write, None, move |tx| first(tx, None)).await??;
+        let pending = match made {
+            Making::Done(done) => return Ok(done),
+            Making::Rules(pending) => pending,
+        };
+        let told = self.tell(*pending, now).await?;
+        let made = self.store.run(name, Mode::Write, None, move |tx| making(tx, Some(&told))).await??;
+        match made {
+            Making::Done(done) => Ok(done),
+            Making::Rules(_) => Err(StoreError::Internal(format!("{name} asks for rules twice")).into()),
+        }
+    }
+
+    /// Runs claim rules in the pool.
+    ///
+    /// # Errors
+    /// Why nothing is told.
+    pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<Told, NotTold> {
+        let (granted, application) = (pending.granted.clone(), pending.application);
+        let done = self.pool.run(None, pending.work()).await?;
+        let detail = match Pending::result(done)?.as_ref() {
+            Ok(told) => return Ok(told.clone()),
+            Err(Unusable::Rules(detail)) => detail.clone(),
+            Err(Unusable::Draft(_)) => return Err(StoreError::Internal("there is no draft".into()).into()),
+        };
+        let (context, about) = (Arc::clone(self.context), granted.clone());
+        let recording = self.store.run("RecordUnusableRules", Mode::Write, None, move |tx| {
+            let context = Context::of_server(&context, Scope::Everything, now);
+            record(&context, tx, (&about, application))
+        });
+        let is_new = recording
+            .await
+            .map_err(|problem: Problem| problem.cause.unwrap_or(StoreError::Internal(problem.detail)))?;
+        if is_new {
+            let (tenant, instance) = (granted.tenant, granted.instance);
+            tracing::error!(%application, %tenant, %instance, detail, "claim rules cannot run: no tokens");
+        }
+        Err(NotTold::Unusable)
+    }
+
+    /// Grants a token to a client app: one of its own, or one in the place of another. A person's tells what the rules for this client
+    /// app send to it.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn grant(self, rights: &Rights, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
+        let mut pending = grant(self.store, self.tokens, rights, request).await?;
+        if let Some(claims) = pending.of_person() {
+            let (id, scope) = (claims.client_id, claims.scope.clone().unwrap_or_default());
+            let application = self.applications.find(self.store, id).await?;
+            let (gid, master, now) = (claims.gid, self.context.master.clone(), request.now);
+            if let (Some(application), Some(gid)) = (application, gid) {
+                let reading = self.store.run("ReadExchanged", Mode::Quick, None, move |tx| {
+                    let Some(grant) = Grant::find(tx, &master, gid)? else { return Ok(None) };
+                    pending_exchange(tx, &application, (&grant.granted, &scope), now)
+                });
+                if let Some(rules) = reading.await? {
+                    claims.told = self.tell(*rules, request.now).await?.access_token;
+                }
+            } else {
+                return Err(OAuthError::new(400, "unauthorized_client", "The client app serves nobody."));
+            }
+        }
+        pending.issue(self.store, self.tokens, request).await
+    }
+}
+
+/// Records that rules cannot run, unless that was recorded for the same person and client app a short time ago. Returns whether it is
+/// new.
+fn record(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (granted, application): (&Granted, uuid::Uuid),
+) -> Result<bool, Problem> {
+    let text = "SELECT 1 FROM sign_in_record WHERE person_id = ?1 AND client_app_id = ?2 AND reason = 'ClaimRules' \
+        AND occurred_on > ?3 LIMIT 1";
+    let since = context.now.plus(-QUIET);
+    let key = [granted.person.into(), application.into(), since.0.into()];
+    if tx.one(text, &key, |_| Ok(()))?.is_some() {
+        return Ok(false);
+    }
+    let record = SignInRecord {
+        outcome: Outcome::RulesUnusable,
+        tenant: granted.tenant,
+        application: Some(application),
+        instance: Some(granted.instance),
+        person: granted.person,
+        methods: &[],
+        acr: None,
+        session: granted.session,
+        origin: None,
+    };
+    record.write(context, tx)?;
+    Ok(true)
+}

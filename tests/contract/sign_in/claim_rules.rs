@@ -1,0 +1,287 @@
+//! Claim rules in tokens: which are applied, to what, and what each token tells of their result.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate};
+use crate::id;
+
+/// Makes a claim rule that adds a claim, with other members besides.
+pub async fn adding(world: &World, claim: (&str, &str), members: Value) -> Value {
+    let (claim_type, value) = claim;
+    let mut body = json!({
+        "name": format!("adds {claim_type}"), "ruleType": "Add", "ruleLevel": "Subscription",
+        "typeTransformationReplacement": claim_type, "valueTransformationReplacement": value,
+    });
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    world.make("ClaimRule", body).await
+}
+
+/// Signs in with these parameters, and returns the answer of the token endpoint.
+pub async fn tokens(world: &World, home: &Home, more: &[(&str, &str)]) -> Value {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(more)).await;
+    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json()
+}
+
+/// What the UserInfo endpoint tells the bearer of an access token.
+pub async fn userinfo(world: &World, tokens: &Value) -> Value {
+    let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+    bearer.get("/connect/userinfo").await.is(200).json()
+}
+
+/// What ID token, userinfo and access token tell after a sign-in with these parameters.
+pub async fn told(world: &World, home: &Home, more: &[(&str, &str)]) -> [Value; 3] {
+    let tokens = tokens(world, home, more).await;
+    let info = userinfo(world, &tokens).await;
+    [claims(&tokens["id_token"]), info, claims(&tokens["access_token"])]
+}
+
+/// The values of a claim in each of them, as text.
+pub fn values(told: &[Value; 3], claim: &str) -> [String; 3] {
+    told.each_ref().map(|one| one.get(claim).map_or_else(String::new, ToString::to_string))
+}
+
+fn sorted(value: &Value) -> Vec<&str> {
+    let mut all: Vec<&str> = value.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    all.sort_unstable();
+    all
+}
+
+async fn introspected(world: &World, home: &Home, token: &Value) -> Value {
+    let shown = [
+        ("token", token.as_str().unwrap()),
+        ("client_id", id(&home.app)),
+        ("client_secret", home.secret.as_str()),
+    ];
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let body = form(shown.into_iter()).into_bytes();
+    world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, body).await.is(200).json()
+}
+
+/// Rules of each level, of which the last one is another app's.
+async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
+    let instance = first(world, "/IdpInstance").await["id"].clone();
+    let apps = json!([{ "id": home.app["id"] }]);
+    for (level, members) in [
+        ("Subscription", json!({})),
+        ("Tenant", json!({ "applyToTenantId": home.tenant })),
+        ("ClientApp", json!({ "clientApps": apps })),
+        ("ClientAppIdpInstance", json!({ "clientApps": apps, "applyToIdpInstanceId": instance })),
+    ] {
+        let mut members = members;
+        members["ruleLevel"] = json!(level);
+        adding(world, ("level", level), members).await;
+    }
+    let members = json!({ "ruleLevel": "ClientApp", "clientApps": [{ "id": other["id"] }] });
+    adding(world, ("level", "OfAnother"), members).await;
+    adding(world, ("level", "Inactive"), json!({ "isActive": false })).await;
+}
+
+const ALL: [&str; 4] = ["ClientApp", "ClientAppIdpInstance", "Subscription", "Tenant"];
+
+on_both_engines! {
+    /// From the code to the refresh, userinfo, introspection and exchange.
+    async fn rules_of_each_level_count_at_each_issue(world: World) {
+        let home = Home::new(&world).await;
+        let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
+        rules_of_each_level(&world, &home, &other).await;
+        let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
+        let again = home.refresh_at(&world.anonymous, first["refresh_token"].as_str().unwrap()).await.is(200).json();
+        for tokens in [&first, &again] {
+            for token in ["id_token", "access_token"] {
+                assert_eq!(sorted(&claims(&tokens[token])["level"]), ALL, "{token}");
+            }
+            assert_eq!(sorted(&userinfo(&world, tokens).await["level"]), ALL);
+            assert_eq!(sorted(&introspected(&world, &home, &tokens["access_token"]).await["level"]), ALL);
+        }
+        let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;
+        relate(&world, &format!("/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app)), &[id(&other)]).await;
+        let form = form([
+            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+            ("subject_token", first["access_token"].as_str().unwrap()),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token"),
+            ("client_id", id(&other)),
+            ("client_secret", secret["secret"].as_str().unwrap()),
+        ].into_iter());
+        let exchanged = world.anonymous.ask_for_token(&form).await.is(200).json();
+        assert_eq!(sorted(&claims(&exchanged["access_token"])["level"]), ["OfAnother", "Subscription", "Tenant"]);
+        // a token of a client app alone is about no person
+        let own = format!("grant_type=client_credentials&client_id={}&client_secret={}&resource=PlatformUserStoreService",
+            id(&other), secret["secret"].as_str().unwrap());
+        change(&world, &format!("/ClientApp/{}", id(&other)), json!({ "allowClientCredentialLogin": true })).await;
+        let own = world.anonymous.ask_for_token(&own).await.is(200).json();
+        assert_eq!(claims(&own["access_token"]).get("level"), None);
+    }
+
+    /// What an administrator changes counts at the next issue, the links of rules included.
+    async fn a_changed_rule_counts_at_once(world: World) {
+        let home = Home::new(&world).await;
+        let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
+        let token = first["refresh_token"].as_str().unwrap();
+        let role = async || {
+            let tokens = home.refresh_at(&world.anonymous, token).await.is(200).json();
+            assert_eq!(claims(&tokens["id_token"]).get("role"), userinfo(&world, &tokens).await.get("role"));
+            claims(&tokens["access_token"]).get("role").cloned()
+        };
+        assert_eq!(role().await, None);
+        let made = adding(&world, ("role", "reader"), json!({ "ruleLevel": "ClientApp" })).await;
+        assert_eq!(role().await, None, "the rule has no client app");
+        relate(&world, &format!("/ClaimRule/{}/clientapps", id(&made)), &[id(&home.app)]).await;
+        assert_eq!(role().await, Some(json!("reader")));
+        let one = format!("/ClaimRule/{}", id(&made));
+        change(&world, &one, json!({ "valueTransformationReplacement": "editor" })).await;
+        assert_eq!(role().await, Some(json!("editor")));
+        relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[]).await;
+        assert_eq!(role().await, None);
+        relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[id(&made)]).await;
+        assert_eq!(role().await, Some(json!("editor")));
+        world.admin.delete(&format!("{BASE}{one}")).await.expect(204);
+        assert_eq!(role().await, None);
+    }
+
+    async fn a_claim_goes_where_its_destination_says(world: World) {
+        let home = Home::new(&world).await;
+        for destination in ["None", "IdToken", "AccessToken", "IdTokenAndAccessToken"] {
+            adding(&world, (destination, "x"), json!({ "destination": destination })).await;
+        }
+        let told = told(&world, &home, &[]).await;
+        let (yes, no) = ("\"x\"", "");
+        assert_eq!(values(&told, "None"), [no, no, no]);
+        assert_eq!(values(&told, "IdToken"), [yes, yes, no]);
+        assert_eq!(values(&told, "AccessToken"), [no, no, yes]);
+        assert_eq!(values(&told, "IdTokenAndAccessToken"), [yes, yes, yes]);
+    }
+
+    /// A claim of the platform needs its scope, and goes into an access token where a rule sends it there.
+    async fn rules_rewrite_claims_of_the_platform(world: World) {
+        let home = Home::new(&world).await;
+        let before = told(&world, &home, &[]).await;
+        assert_eq!(values(&before, "email"), ["\"ann@example.com\"", "\"ann@example.com\"", ""]);
+        let rule = |more: Value| {
+            let mut body = json!({ "name": "rule", "ruleLevel": "Subscription" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        // one group of rules passes all, and rewrites the domain of the address
+        let all = rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^(email|nickname)$", "destination": "IdToken" }));
+        let domain = rule(json!({
+            "ruleType": "Transform", "typeEvaluationRule": "^email$", "transformTarget": "ClaimValue",
+            "valueTransformationRule": "@.*$", "valueTransformationReplacement": "@example.org",
+        }));
+        for body in [all, domain] {
+            world.make("ClaimRule", body).await;
+        }
+        let after = told(&world, &home, &[]).await;
+        assert_eq!(values(&after, "email"), ["\"ann@example.org\""; 3]);
+        assert_eq!(values(&after, "email_verified"), ["true", "true", ""], "it stays a Boolean");
+        assert_eq!(values(&after, "name"), ["\"Ann Archer\"", "\"Ann Archer\"", ""]);
+        assert!(after[0]["updated_at"].is_i64(), "{}", after[0]);
+        let without = told(&world, &home, &[("scope", "openid profile")]).await;
+        assert_eq!(values(&without, "email"), ["", "", ""]);
+        // another value beside the address
+        adding(&world, ("email", "second@example.com"), json!({ "priority": 1, "destination": "IdToken" })).await;
+        let both = told(&world, &home, &[]).await;
+        assert_eq!(both[1]["email"], json!(["ann@example.org", "second@example.com"]));
+    }
+
+    /// Groups are what rules are made of most often. An app need not be told them for that.
+    async fn groups_become_roles(world: World) {
+        let home = Home::new(&world).await;
+        for name in ["app-editor", "app-reader", "staff"] {
+            let group = world.group(name).await;
+            let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
+            world.admin.post(&groups, json!({ "relatedIds": [group["id"]] })).await.expect(202);
+        }
+        world.make("ClaimRule", json!({
+            "name": "roles", "ruleType": "Transform", "ruleLevel": "Subscription", "filterTarget": "ClaimTypeAndValue",
+            "typeEvaluationRule": "^groups$", "valueEvaluationRule": "^app-", "transformTarget": "ClaimTypeAndValue",
+            "typeTransformationReplacement": "roles", "valueTransformationRule": "^app-(.*)$", "valueTransformationReplacement": "$1",
+        })).await;
+        let after = told(&world, &home, &[]).await;
+        assert_eq!(values(&after, "roles"), ["[\"editor\",\"reader\"]"; 3]);
+        assert_eq!(values(&after, "groups"), ["", "", ""]);
+        assert_eq!(values(&after, "name"), ["", "", ""], "a rule that rewrites forwards nothing else");
+    }
+
+    /// The meaning of these is the protocol's.
+    async fn rules_make_no_claims_of_the_protocol(world: World) {
+        let home = Home::new(&world).await;
+        let protected = [
+            "sub", "iss", "aud", "exp", "iat", "nbf", "jti", "nonce", "auth_time", "acr", "amr", "azp", "sid", "cnf", "client_id",
+            "at_hash", "c_hash", "s_hash", "act", "may_act", "scope", "tid", "gid", "from_jti", "groups_truncated",
+        ];
+        for claim in protected {
+            adding(&world, (claim, "forged"), json!({})).await;
+        }
+        for told in told(&world, &home, &[]).await {
+            assert!(!told.to_string().contains("forged"), "{told}");
+        }
+    }
+
+    /// What is disclosed on request is told to whom asks for it: by its name, or by a scope of that name.
+    async fn a_claim_is_disclosed_on_request(world: World) {
+        let home = Home::new(&world).await;
+        adding(&world, ("badge", "4711"), json!({ "disclosureMode": "OnRequest" })).await;
+        world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "badge", "name": "Badge" })).await;
+        let (yes, no) = ("\"4711\"", "");
+        for (parameters, expected) in [
+            (vec![], [no, no, no]),
+            (vec![("scope", "openid badge")], [yes, yes, yes]),
+            (vec![("claims", r#"{"id_token":{"badge":null}}"#)], [yes, no, yes]),
+            (vec![("claims", r#"{"userinfo":{"badge":{"essential":true}}}"#)], [no, yes, yes]),
+            (vec![("claims", r#"{"userinfo":{"badge":{"value":"0815"}}}"#)], [no, no, no]),
+            (vec![("claims", r#"{"userinfo":{"badge":{"values":["0815","4711"]}}}"#)], [no, yes, yes]),
+        ] {
+            assert_eq!(values(&told(&world, &home, &parameters).await, "badge"), expected, "{parameters:?}");
+        }
+    }
+
+    /// Without the rules there are no tokens; nothing that was shown is lost by it, and it leaves one record.
+    async fn rules_that_cannot_run_are_a_server_error(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let good = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let code = parameter(&answer, "code").unwrap();
+        let mut rules = Vec::new();
+        for number in 0..3 {
+            let value = format!("{number}{}", "x".repeat(1999));
+            rules.push(adding(&world, ("long", &value), json!({})).await);
+        }
+        for _ in 0..2 {
+            for refused in [
+                home.redeem(&world, &code, &[]).await,
+                home.refresh_at(&world.anonymous, good["refresh_token"].as_str().unwrap()).await,
+            ] {
+                assert_eq!(refused.is(500).json()["error"], "server_error");
+            }
+            let bearer = world.anonymous.with_token(good["access_token"].as_str().unwrap());
+            bearer.get("/connect/userinfo").await.expect(200);
+        }
+        let filter = encode("reason eq \"ClaimRules\"");
+        let records = world.admin.get(&format!("{BASE}/SignInRecord?filter={filter}")).await.is(200).json();
+        assert_eq!(records.as_array().unwrap().len(), 1, "{records}");
+        assert_eq!((&records[0]["outcome"], &records[0]["clientAppId"]), (&json!("Refused"), &home.app["id"]));
+        for rule in &rules[1..] {
+            change(&world, &format!("/ClaimRule/{}", id(rule)), json!({ "isActive": false })).await;
+        }
+        home.redeem(&world, &code, &[]).await.expect(200);
+        home.refresh_at(&world.anonymous, good["refresh_token"].as_str().unwrap()).await.expect(200);
+    }
+
+    /// More claims than one evaluation takes are an error at userinfo, too.
+    async fn userinfo_does_without_no_rule(world: World) {
+        let home = Home::new(&world).await;
+        let good = tokens(&world, &home, &[]).await;
+        let rules: Vec<Value> = (0..1001).map(|number| json!({
+            "name": format!("rule {number}"), "ruleType": "Add", "ruleLevel": "Subscription",
+            "typeTransformationReplacement": "a", "valueTransformationReplacement": "b",
+        })).collect();
+        for batch in rules.chunks(500) {
+            world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(batch)).await.expect(200);
+        }
+        let bearer = world.anonymous.with_token(good["access_token"].as_str().unwrap());
+        bearer.get("/connect/userinfo").await.expect(500);
+    }
+}

@@ -1,0 +1,153 @@
+//! Claims by scope, by name (`claims`), and of the entries of a user.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    Home, PASSWORD,
+    browser::Browser,
+    change,
+    claim_rules::{tokens, told, userinfo, values},
+    claims, encode, first, parameter,
+};
+use crate::id;
+
+/// Gives the user entries.
+async fn add_entries(world: &World, home: &Home, entries: &[(&str, &str)]) {
+    let path = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
+    for (key, value) in entries {
+        world.admin.post(&path, json!({ "key": key, "value": value })).await.expect(202);
+    }
+}
+
+/// Where a request leads that a browser with a session makes.
+async fn left(browser: &mut Browser, home: &Home, more: &[(&str, &str)]) -> String {
+    browser.open(&home.request(more)).await.left.unwrap()
+}
+
+on_both_engines! {
+    /// Every member of a user that is a claim comes with its scope, the entries with `profile`.
+    async fn scopes_give_the_claims_of_a_user(world: World) {
+        let home = Home::new(&world).await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        let mut user = world.admin.get(&one).await.is(200).json();
+        let members = [
+            ("middleName", "middle_name", "May"), ("nickname", "nickname", "Annie"), ("profile", "profile", "https://ann.example"),
+            ("picture", "picture", "https://ann.example/me.png"), ("website", "website", "https://ann.example/site"),
+            ("gender", "gender", "female"), ("birthdate", "birthdate", "1990-02-03"), ("zoneinfo", "zoneinfo", "Europe/Berlin"),
+            ("locale", "locale", "de-DE"), ("phoneNumber", "phone_number", "+4930123456"),
+        ];
+        user.as_object_mut().unwrap().retain(|_, value| !value.is_array());
+        for (member, _, value) in members {
+            user[member] = json!(value);
+        }
+        world.admin.put(&one, user).await.expect(202);
+        add_entries(&world, &home, &[("department", "Sales"), ("name", "Somebody Else"), ("sub", "1"), ("role", "")]).await;
+        let all = told(&world, &home, &[("scope", "openid profile email phone")]).await;
+        for (_, claim, value) in members {
+            assert_eq!(values(&all, claim), [format!("\"{value}\""), format!("\"{value}\""), String::new()], "{claim}");
+        }
+        assert_eq!(values(&all, "name"), ["\"Ann May Archer\"", "\"Ann May Archer\"", ""], "an entry takes no place of the platform's");
+        assert_eq!(values(&all, "department"), ["\"Sales\"", "\"Sales\"", ""]);
+        assert_eq!(values(&all, "role"), ["\"\"", "\"\"", ""]);
+        assert_eq!(values(&all, "phone_number_verified"), ["false", "false", ""]);
+        assert_ne!(all[1]["sub"], "1");
+        let few = told(&world, &home, &[("scope", "openid email")]).await;
+        for claim in ["department", "name", "nickname", "phone_number"] {
+            assert_eq!(values(&few, claim), ["", "", ""], "{claim}");
+        }
+    }
+
+    /// ID tokens are kept in cookies: what is long stays at the UserInfo endpoint.
+    async fn many_entries_are_at_userinfo_alone(world: World) {
+        let home = Home::new(&world).await;
+        add_entries(&world, &home, &[("about", &"a".repeat(3000)), ("more", &"b".repeat(3000))]).await;
+        let all = told(&world, &home, &[]).await;
+        assert_eq!(values(&all, "about")[0], "");
+        assert_eq!(all[1]["about"].as_str().unwrap().len(), 3000);
+        assert_eq!(values(&all, "preferred_username")[0], "\"ann\"");
+    }
+
+    /// OpenID Connect Core 1.0, section 5.5, whatever `idTokenClaims` says.
+    async fn claims_are_told_by_name(world: World) {
+        let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
+        add_entries(&world, &home, &[("department", "Sales")]).await;
+        let asked = r#"{"userinfo":{"email":{"essential":true},"department":null},"id_token":{"given_name":null,"email_verified":{"value":true},"nickname":null,"acr":null}}"#;
+        let all = told(&world, &home, &[("scope", "openid"), ("claims", asked)]).await;
+        assert_eq!(values(&all, "given_name"), ["\"Ann\"", "", ""]);
+        assert_eq!(values(&all, "email_verified"), ["true", "", ""]);
+        assert_eq!(values(&all, "email"), ["", "\"ann@example.com\"", ""]);
+        assert_eq!(values(&all, "department"), ["", "\"Sales\"", ""]);
+        assert_eq!(values(&all, "nickname"), ["", "", ""], "a claim that the person does not have is no error");
+        assert_eq!(values(&all, "family_name"), ["", "", ""]);
+        // a value that the person does not have asks for nothing
+        let asked = r#"{"id_token":{"given_name":{"value":"Bob"},"family_name":{"values":["Archer","Baker"]}}}"#;
+        let all = told(&world, &home, &[("scope", "openid"), ("claims", asked)]).await;
+        assert_eq!((values(&all, "given_name"), values(&all, "family_name")), (["", "", ""].map(str::to_owned), ["\"Archer\"", "", ""].map(str::to_owned)));
+        let document = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        assert_eq!(document["claims_parameter_supported"], true);
+        let supported = document["claims_supported"].as_array().unwrap();
+        assert!(["email", "name", "updated_at", "groups"].iter().all(|claim| supported.contains(&json!(claim))), "{supported:?}");
+    }
+
+    /// What was asked for by name lasts with the grant.
+    async fn a_refresh_tells_what_was_asked_for_by_name(world: World) {
+        let home = Home::new(&world).await;
+        let asked = [("scope", "openid offline_access"), ("claims", r#"{"id_token":{"given_name":null}}"#)];
+        let first = tokens(&world, &home, &asked).await;
+        let again = home.refresh_at(&world.anonymous, first["refresh_token"].as_str().unwrap()).await.is(200).json();
+        for answer in [first, again] {
+            assert_eq!(claims(&answer["id_token"])["given_name"], "Ann");
+        }
+    }
+
+    async fn what_is_no_request_for_claims_is_refused(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let long = format!(r#"{{"userinfo":{{"{}":null}}}}"#, "x".repeat(5000));
+        for wrong in ["no", "[]", r#"{"id_token":[]}"#, r#"{"userinfo":{"email":{"essential":"yes"}}}"#] {
+            let answer = left(&mut browser, &home, &[("claims", wrong)]).await;
+            assert_eq!(parameter(&answer, "error").as_deref(), Some("invalid_request"), "{wrong}");
+        }
+        assert!(parameter(&left(&mut browser, &home, &[("claims", &long)]).await, "code").is_some(), "a long name is nobody's");
+    }
+
+    /// An app whose scopes are filtered gets no claims by name that it could not get by scope.
+    async fn a_filtered_app_gets_no_claims_by_name(world: World) {
+        let home = Home::with(&world, json!({ "scopeFilterEnabled": true })).await;
+        add_entries(&world, &home, &[("department", "Sales")]).await;
+        let asked = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"department":null,"name":null}}"#)];
+        let all = told(&world, &home, &asked).await;
+        for claim in ["email", "department", "name"] {
+            assert_eq!(values(&all, claim), ["", "", ""], "{claim}");
+        }
+        world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "email", "name": "Address" })).await;
+        let all = told(&world, &home, &asked).await;
+        assert_eq!(values(&all, "email"), ["", "\"ann@example.com\"", ""]);
+    }
+
+    /// A person consents to what is asked for by name as to its scope, and can leave it out.
+    async fn a_person_consents_to_claims_that_are_asked_for_by_name(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let asked = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"phone_number":null}}"#)];
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&asked)).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.asks_for_consent() && page.html.contains("value=\"email\"") && page.html.contains("value=\"phone\""), "{}", page.html);
+        let answer = browser.submit(&page, &[("decision", "allow"), ("scope", "email")]).await;
+        let answer = browser.go_on(&answer).await;
+        let granted = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        assert_eq!(granted["scope"], "openid");
+        let info = userinfo(&world, &granted).await;
+        assert_eq!((info.get("email"), info.get("phone_number")), (Some(&json!("ann@example.com")), None::<&Value>));
+        // an administrator consents to the scope: names beside it tell nothing, and are no error
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": "External" })).await;
+        let person = first(&world, &format!("/ApplicationUser?filter={}", encode("emailAddress eq \"ann@example.com\""))).await;
+        let consent = json!({ "clientAppId": home.app["id"], "platformUserId": person["id"], "scope": "openid" });
+        world.make("SignInConsent", consent).await;
+        let silent = [asked[0], asked[1], ("prompt", "none")];
+        let code = parameter(&left(&mut browser, &home, &silent).await, "code").unwrap();
+        let granted = home.redeem(&world, &code, &[]).await.is(200).json();
+        assert_eq!(userinfo(&world, &granted).await.get("email"), None);
+    }
+}

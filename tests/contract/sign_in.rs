@@ -8,6 +8,7 @@ mod attacks;
 mod below_a_path;
 pub mod browser;
 mod claim_rules;
+mod claims_equal;
 mod claims_requested;
 mod code;
 mod confirmation;

@@ -103,7 +103,7 @@ impl Provider<'_> {
     /// Why nothing is told.
     pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<Told, NotTold> {
         let (granted, application) = (pending.granted.clone(), pending.application);
-        let done = self.pool.run(None, pending.work()).await?;
+        let done = self.pool.run(Some(granted.tenant), pending.work()).await?;
         let detail = match Pending::result(done)?.as_ref() {
             Ok(told) => return Ok(told.clone()),
             Err(Unusable::Rules(detail)) => detail.clone(),

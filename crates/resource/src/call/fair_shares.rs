@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The callers that run or wait.
 pub struct FairShares<K> {
     at_once: usize,
+    waiting: usize,
     callers: Mutex<HashMap<K, Weak<Caller>>>,
 }
 
@@ -41,7 +42,14 @@ pub struct Share {
 impl<K: Eq + Hash> FairShares<K> {
     /// Each caller may hold `at_once` turns.
     pub fn of(at_once: usize) -> Self {
-        Self { at_once, callers: Mutex::default() }
+        Self { at_once, waiting: WAITING_OF_ONE, callers: Mutex::default() }
+    }
+
+    /// The same, where so many may wait of one caller.
+    #[must_use]
+    pub fn with_waiting(mut self, waiting: usize) -> Self {
+        self.waiting = waiting;
+        self
     }
 
     /// Waits until the caller has a free turn.
@@ -68,7 +76,7 @@ impl<K: Eq + Hash> FairShares<K> {
                 caller
             })
         };
-        let counted = caller.waiting.take(self.at_once + WAITING_OF_ONE - 1).ok_or(Error::Busy)?;
+        let counted = caller.waiting.take(self.at_once + self.waiting - 1).ok_or(Error::Busy)?;
         let free = Arc::clone(&caller.free).acquire_many_owned(shares).await.map_err(|_| Error::Busy)?;
         Ok(Share { _caller: caller, _counted: counted, _free: free })
     }

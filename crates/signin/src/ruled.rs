@@ -134,6 +134,9 @@ impl Provider<'_> {
         if let Some(claims) = pending.of_person() {
             let (id, scope) = (claims.client_id, claims.scope.clone().unwrap_or_default());
             let application = self.applications.find(self.store, id).await?;
+            if let Some(application) = &application {
+                application.check_served()?;
+            }
             let (gid, master, now) = (claims.gid, self.context.master.clone(), request.now);
             if let (Some(application), Some(gid)) = (application, gid) {
                 let reading = self.store.run("ReadExchanged", Mode::Quick, None, move |tx| {

@@ -20,6 +20,7 @@ mod explain;
 pub mod fleet;
 mod killed;
 mod killed_factor;
+mod lifetimes;
 mod limits;
 mod login;
 mod lost;

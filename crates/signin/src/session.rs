@@ -15,7 +15,7 @@ use crate::{application::ServingTenant, provider::context_of_person};
 const MOST: usize = 10;
 /// How long the former value of the cookie still reads, in ms: pages that load beside a sign-in have it.
 const FORMER_MS: i64 = 30_000;
-/// How old the last use of a session may be before it is written again, in ms.
+/// How old the last use of a session may be before it is written again, in ms, where a tenth of its lifetime is no less.
 const USE_MS: i64 = 5 * 60_000;
 
 /// The value of a session cookie, and the digest that it is kept by.
@@ -102,10 +102,14 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
     Ok(sessions)
 }
 
+/// How long a session lasts from its last use, in ms.
+fn lifetime(options: &Options, is_kept: bool) -> i64 {
+    options.span(if is_kept { "SessionLifetime" } else { "BrowserSessionLifetime" })
+}
+
 /// Until when a session lasts that is used now.
 fn expiry(options: &Options, is_kept: bool, started_on: Timestamp, now: Timestamp) -> Timestamp {
-    let lifetime = if is_kept { "SessionLifetime" } else { "BrowserSessionLifetime" };
-    let until = now.plus(options.span(lifetime));
+    let until = now.plus(lifetime(options, is_kept));
     until.min(started_on.plus(options.span("SessionAbsoluteLifetime")))
 }
 
@@ -180,13 +184,15 @@ pub fn establish(
     Ok(id)
 }
 
-/// Notes that a session was used, once in five minutes.
+/// Notes that a session was used: once in five minutes, or in a tenth of its lifetime where that is shorter, so that a session
+/// in use does not end.
 ///
 /// # Errors
 /// Errors of the store.
 pub fn note_use(tx: &mut Tx<'_>, session: &Session, options: &Options, now: Timestamp) -> Result<(), Error> {
     let slides = !session.is_kept || options.flag("SessionSliding");
-    if !slides || now.0 - session.used_on.0 < USE_MS {
+    let pause = USE_MS.min(lifetime(options, session.is_kept) / 10);
+    if !slides || now.0 - session.used_on.0 < pause {
         return Ok(());
     }
     let until = expiry(options, session.is_kept, session.started_on, now);

@@ -37,6 +37,7 @@ mod request;
 mod reset;
 pub mod second_factor;
 mod session;
+mod setting_effects;
 mod sign_out;
 mod sms;
 mod strangers;

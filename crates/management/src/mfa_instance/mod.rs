@@ -109,7 +109,8 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options)
-.making(|| option::most_made(Owner::is_second_factor));
+.making(|| option::most_made(Owner::is_second_factor))
+.bumps_epoch();
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = MfaInstance::SUBSCRIPTION_ID;

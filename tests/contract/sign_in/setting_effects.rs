@@ -1,0 +1,205 @@
+//! What people and apps see of settings of users, instances and apps.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    BASE, Home, PASSWORD,
+    browser::{Browser, Page},
+    change, encode, first, parameter, relate,
+    second_factor::{make_factor, typed},
+};
+use crate::id;
+
+/// What comes of a right password in a new browser: the parameters of the answer to the app, unless a page keeps the person.
+async fn answer(world: &World, home: &Home) -> Option<String> {
+    let (mut browser, next) = typed(world, home, &[]).await;
+    next.answer.header("refresh")?;
+    Some(browser.go_on(&next).await)
+}
+
+async fn gets_in(world: &World, home: &Home) -> bool {
+    answer(world, home).await.is_some_and(|answer| parameter(&answer, "code").is_some())
+}
+
+/// Ann's platform user.
+async fn person(world: &World) -> Value {
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = encode("emailAddress eq \"ann@example.com\"");
+    first(world, &format!("/ApplicationUser?filter={filter}")).await
+}
+
+async fn consent_page(world: &World, home: &Home) -> Page {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[("scope", "openid ledger.read")])).await;
+    browser.type_password(&page, "ann", PASSWORD).await
+}
+
+on_both_engines! {
+    /// The claims of the scopes `profile` and `phone` (OpenID Connect Core 1.0, section 5.4).
+    async fn apps_are_told_the_fields_of_a_user(world: World) {
+        let home = Home::new(&world).await;
+        let fields = [
+            ("firstName", "given_name", json!("Anna")),
+            ("lastName", "family_name", json!("Abel")),
+            ("middleName", "middle_name", json!("Maria")),
+            ("nickname", "nickname", json!("Annie")),
+            ("profile", "profile", json!("https://people.example/ann")),
+            ("picture", "picture", json!("https://people.example/ann.png")),
+            ("website", "website", json!("https://ann.example/")),
+            ("gender", "gender", json!("female")),
+            ("birthdate", "birthdate", json!("1980-02-29")),
+            ("zoneinfo", "zoneinfo", json!("Europe/Berlin")),
+            ("locale", "locale", json!("de-DE")),
+            ("phoneNumber", "phone_number", json!("+4940123456")),
+            ("phoneNumberConfirmed", "phone_number_verified", json!(true)),
+        ];
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let now = world.admin.get(&path).await.is(200).json();
+        let mut body = json!({ "concurrencyToken": now["concurrencyToken"] });
+        for (field, _, value) in &fields {
+            body[*field] = value.clone();
+        }
+        world.admin.patch(&path, body).await.expect(202);
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid profile phone")])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        let told = bearer.get("/connect/userinfo").await.is(200).json();
+        for (field, claim, value) in &fields {
+            assert_eq!(&told[*claim], value, "{field}");
+        }
+        assert_eq!(told["name"], json!("Anna Maria Abel"));
+    }
+
+    /// IdpInstance.isHidden
+    async fn a_hidden_instance_is_not_offered(world: World) {
+        let home = Home::new(&world).await;
+        assert!(gets_in(&world, &home).await);
+        let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
+        for (is_hidden, gets) in [(true, false), (false, true)] {
+            change(&world, &path, json!({ "isHidden": is_hidden })).await;
+            assert_eq!(gets_in(&world, &home).await, gets, "{is_hidden}");
+        }
+    }
+
+    /// IdpType.isActive
+    async fn instances_of_a_type_that_is_off_are_not_offered(world: World) {
+        let home = Home::new(&world).await;
+        let kind = world.make("IdpType", json!({
+            "name": "Own store", "providerType": "IdentityProvider", "factoryType": "UserStore",
+        })).await;
+        let store = world.make("IdpInstance", json!({ "name": "annexe", "idpTypeId": kind["id"] })).await;
+        let filter = encode(&format!("applyToIdpInstanceId eq \"{}\" and name eq \"PasskeyEnrolment\"", id(&store)));
+        let option = first(&world, &format!("/Option?filter={filter}")).await;
+        change(&world, &format!("/Option/{}", id(&option)), json!({ "value": "Off" })).await;
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&store)), &[&home.tenant]).await;
+        relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&store)]).await;
+        let people = "/api/userstore/v2/annexe/administration/User";
+        let ann = world.admin.post(people, json!({ "loginName": "ann" })).await.is(201).json();
+        let reset = format!("{people}/{}/password/reset", id(&ann));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        assert!(gets_in(&world, &home).await);
+        change(&world, &format!("/IdpType/{}", id(&kind)), json!({ "isActive": false })).await;
+        assert!(!gets_in(&world, &home).await);
+    }
+
+    /// IdpInstance.autoCreatePlatformUser
+    async fn an_instance_that_makes_no_platform_users_admits_known_people(world: World) {
+        let home = Home::new(&world).await;
+        let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
+        change(&world, &path, json!({ "autoCreatePlatformUser": false })).await;
+        assert!(!gets_in(&world, &home).await);
+        person(&world).await;
+        assert!(gets_in(&world, &home).await);
+    }
+
+    /// What is asked for by an instance is changed from either side, and counts at once.
+    async fn an_instance_asks_for_its_factors(world: World) {
+        let home = Home::new(&world).await;
+        let instance = first(&world, "/IdpInstance").await;
+        let factor = make_factor(&world, &home, "totp").await;
+        assert!(gets_in(&world, &home).await);
+        let sides = [
+            (format!("/IdpInstance/{}/mfainstances", id(&instance)), id(&factor)),
+            (format!("/MfaInstance/{}/idpinstances", id(&factor)), id(&instance)),
+        ];
+        for (path, related) in sides {
+            relate(&world, &path, &[related]).await;
+            let (_, page) = typed(&world, &home, &[]).await;
+            assert!(page.html.contains("class=\"secret\""), "{path}: {}", page.html);
+            relate(&world, &path, &[]).await;
+            assert!(gets_in(&world, &home).await, "{path}");
+        }
+    }
+
+    /// A second factor that is linked to an app, switched off or taken away counts for sign-ins that begin after it.
+    async fn a_change_of_a_second_factor_counts_at_once(world: World) {
+        let home = Home::new(&world).await;
+        let factor = make_factor(&world, &home, "totp").await;
+        assert!(gets_in(&world, &home).await);
+        let path = format!("/MfaInstance/{}", id(&factor));
+        relate(&world, &format!("{path}/clientapps"), &[id(&home.app)]).await;
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("class=\"secret\""), "it is asked for: {}", page.html);
+        change(&world, &path, json!({ "isActive": false })).await;
+        let (_, page) = typed(&world, &home, &[]).await;
+        assert!(page.html.contains("You cannot sign in here"), "it cannot be used: {}", page.html);
+        world.admin.delete(&format!("{BASE}{path}")).await.expect(204);
+        assert!(gets_in(&world, &home).await, "it is not there");
+    }
+
+    /// ClientApp.name, clientUri and logoUri; ClientAppScope.name and description.
+    async fn the_consent_page_shows_the_app(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let scope = json!({
+            "clientAppId": home.app["id"], "key": "ledger.read", "name": "Read your bookings",
+            "description": "Amounts and dates of the last year",
+        });
+        world.make("ClientAppScope", scope).await;
+        let page = consent_page(&world, &home).await;
+        for shown in ["Harbour Ledger", "Read your bookings", "Amounts and dates of the last year"] {
+            assert!(page.html.contains(shown), "{shown}: {}", page.html);
+        }
+        let addresses = ["href=\"https://ledger.example/about\"", "src=\"https://ledger.example/logo.png\""];
+        assert!(addresses.iter().all(|address| !page.html.contains(address)), "{}", page.html);
+        let members = json!({ "clientUri": "https://ledger.example/about", "logoUri": "https://ledger.example/logo.png" });
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), members).await;
+        let page = consent_page(&world, &home).await;
+        assert!(addresses.iter().all(|address| page.html.contains(address)), "{}", page.html);
+    }
+
+    /// RFC 8252, section 7.3: the port on the loopback address is the app's choice, if it is native.
+    async fn a_native_app_may_listen_at_any_port(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true, "isNativeApplication": true })).await;
+        let uri = json!({ "clientAppId": home.app["id"], "uri": "http://127.0.0.1:4000/back", "redirectUriType": "Login" });
+        world.make("ClientAppRedirectUri", uri).await;
+        let request = home.request(&[("redirect_uri", "http://127.0.0.1:51234/back")]);
+        assert_eq!(Browser::new(&world).open(&request).await.status, 200);
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "isNativeApplication": false })).await;
+        assert_eq!(Browser::new(&world).open(&request).await.status, 400);
+    }
+
+    /// ClientApp.allowedResponseTypes
+    async fn other_response_types_are_refused(world: World) {
+        let home = Home::new(&world).await;
+        for (allowed, error) in [("id_token", Some("unauthorized_client")), ("code, id_token", None)] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowedResponseTypes": allowed })).await;
+            let left = Browser::new(&world).open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+            assert_eq!(parameter(&left, "error").as_deref(), error.or(Some("login_required")), "{allowed}");
+        }
+    }
+
+    /// ClientApp.authorizedPlatformUsers
+    async fn a_restricted_app_is_for_authorized_people(world: World) {
+        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let path = format!("/ClientApp/{}/authorizedusers", id(&home.app));
+        assert!(!gets_in(&world, &home).await);
+        let ann = person(&world).await;
+        relate(&world, &path, &[id(&ann)]).await;
+        assert!(gets_in(&world, &home).await);
+        relate(&world, &path, &[]).await;
+        assert!(!gets_in(&world, &home).await);
+    }
+}

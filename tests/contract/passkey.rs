@@ -2,6 +2,7 @@
 //! proved by scripts/check-passkeys, with a browser; here is what they refuse.
 
 pub mod authenticator;
+mod options;
 mod refusal;
 
 use chancery_testkit::{World, on_both_engines};

@@ -138,8 +138,17 @@ on_both_engines! {
             let problem = begin(&world.admin, &format!("{BASE}/IdpInstance/{}/trial", id(&made))).await.problem(409, "conflict");
             assert!(problem["detail"].as_str().unwrap().contains(kind), "{problem}");
         }
-        let unset = make(&world, "Unset", "OpenIdConnect").await;
-        begin(&world.admin, &format!("{BASE}/IdpInstance/{}/trial", id(&unset))).await.problem(409, "conflict");
+        for kind in ["OpenIdConnect", "Microsoft", "Google"] {
+            for set in ["", "ClientId", "ClientSecret"] {
+                let unset = make(&world, &format!("Unset {kind} {set}"), kind).await;
+                if !set.is_empty() {
+                    set_option(&world, &unset, set, "something").await;
+                }
+                let refused = begin(&world.admin, &format!("{BASE}/IdpInstance/{}/trial", id(&unset))).await;
+                let problem = refused.problem(409, "conflict");
+                assert!(problem["detail"].as_str().unwrap().contains("options that are empty"), "{problem}");
+            }
+        }
     }
 
     /// What is wrong before anybody signs in.

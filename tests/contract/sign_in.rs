@@ -11,6 +11,7 @@ mod claim_rules;
 mod claims_equal;
 mod claims_requested;
 mod code;
+mod code_options;
 mod confirmation;
 mod consent;
 mod counted;

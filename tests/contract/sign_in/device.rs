@@ -1,12 +1,13 @@
 //! Devices without a browser of their own (RFC 8628).
 
+use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
     Home, PASSWORD,
     browser::{Browser, Page},
-    change, claims, encode, form,
+    change, claims, encode, form, tenant_option,
 };
 use crate::{id, token::signer::Signer};
 
@@ -101,6 +102,21 @@ on_both_engines! {
         // good once: shown again, what it gave ends
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("invalid_grant"));
         bearer.get("/connect/userinfo").await.expect(401);
+    }
+
+    /// DeviceCodeLifetime: the device is told of it, and the code ends with it.
+    async fn a_code_lasts_as_long_as_its_tenant_says(world: World) {
+        let home = home(&world, json!({})).await;
+        tenant_option(&world, &home, "DeviceCodeLifetime", "00:02:00").await;
+        let device = begin(&world, &home).await;
+        assert_eq!(device["expires_in"], json!(120));
+        let error = async |age: i64| {
+            let older = "UPDATE device_authorization SET expires_on = expires_on - ?1";
+            world.sql(vec![(older, vec![Bound::Int(age)])]).await;
+            poll(&world, &home, &device).await.is(400).json()["error"].clone()
+        };
+        assert_eq!(error(60_000).await, json!("authorization_pending"));
+        assert_eq!(error(61_000).await, json!("expired_token"));
     }
 
     /// What is good once is stored where something is good, not for every guess of a stranger.

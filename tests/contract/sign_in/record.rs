@@ -1,10 +1,13 @@
 //! Records of sign-ins: by people who are known, with what is personal encrypted.
 
+use chancery::prune_piece;
+use chancery_record::Timestamp;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
+use chancery_web::now;
 use serde_json::{Value, json};
 
-use super::{Home, PASSWORD, browser::Browser};
+use super::{Home, PASSWORD, browser::Browser, tenant_option};
 
 /// Outcome, reason and methods of each record, and whether address and browser are there, encrypted.
 async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
@@ -48,6 +51,21 @@ on_both_engines! {
         let csrf = page.field("csrf");
         browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
         assert_eq!(records(&world).await, [record("SignedIn", None, "pwd"), record("SignedOut", None, "")]);
+    }
+
+    /// SignInRecordRetention: how long after the sign-in its record is listed.
+    async fn records_are_kept_as_long_as_the_tenant_says(world: World) {
+        const HOUR: i64 = 3_600_000;
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "SignInRecordRetention", "2.00:00:00").await;
+        home.sign_in(&world).await;
+        let begin = now().0;
+        for (hours, count) in [(47, 1), (49, 0)] {
+            let later = Timestamp(begin + hours * HOUR);
+            let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_piece(tx, later));
+            run.await.map_err(|error: Error| error.to_string()).unwrap();
+            assert_eq!(world.all("SignInRecord").await.as_array().unwrap().len(), count, "after {hours} hours");
+        }
     }
 
     /// Strangers make no rows; who is known and not admitted does, and whose password is wrong.

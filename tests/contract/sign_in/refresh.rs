@@ -1,5 +1,6 @@
 //! Refresh tokens, and what ends the grant behind them.
 
+use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -288,6 +289,23 @@ on_both_engines! {
         let back = "UPDATE sign_in_grant SET used_on = used_on + 1210000000, started_on = started_on - 7776000001";
         world.sql(vec![(back, vec![])]).await;
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+    }
+
+    /// RefreshTokenLifetime counts from the last use, and RefreshTokenAbsoluteLifetime from the sign-in.
+    async fn lifetimes_are_those_of_the_tenant(world: World) {
+        const MINUTE: i64 = 60_000;
+        let home = Home::new(&world).await;
+        tenant_option(&world, &home, "RefreshTokenLifetime", "02:00:00").await;
+        tenant_option(&world, &home, "RefreshTokenAbsoluteLifetime", "05:00:00").await;
+        let unused = "UPDATE sign_in_grant SET used_on = used_on - ?1";
+        let older = "UPDATE sign_in_grant SET started_on = started_on - ?1";
+        for (text, steps) in [(unused, [(119, 200), (119, 200), (121, 400)]), (older, [(200, 200), (99, 200), (2, 400)])] {
+            let (_, tokens) = offline(&world, &home).await;
+            for (minutes, status) in steps {
+                world.sql(vec![(text, vec![Bound::Int(minutes * MINUTE)])]).await;
+                refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(status);
+            }
+        }
     }
 
     /// RFC 7009: a refresh token that is revoked takes all of the grant along. RFC 7662: its own app may ask about it.

@@ -30,11 +30,17 @@ fn from_base32(text: &str) -> Vec<u8> {
 /// The code of now, or of the next step of 30 seconds (RFC 6238): both are right when it is shown, even if a step ends in
 /// between.
 pub fn code_of(secret: &str, on: i64) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &from_base32(secret));
-    let tag = hmac::sign(&key, &(now() / 30_000 + on).to_be_bytes());
-    let from = usize::from(tag.as_ref()[19] & 15);
+    code_by(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, (30_000, 6), secret, on)
+}
+
+/// The same by another hash, period in milliseconds and number of digits.
+pub fn code_by(hash: hmac::Algorithm, (period, digits): (i64, usize), secret: &str, on: i64) -> String {
+    let key = hmac::Key::new(hash, &from_base32(secret));
+    let tag = hmac::sign(&key, &(now() / period + on).to_be_bytes());
+    let from = usize::from(tag.as_ref().last().unwrap() & 15);
     let number = u32::from_be_bytes(tag.as_ref()[from..from + 4].try_into().unwrap()) & 0x7fff_ffff;
-    format!("{:06}", number % 1_000_000)
+    let text = format!("{number:010}");
+    text[text.len() - digits..].to_owned()
 }
 
 /// A second factor of this type that the home's app asks for.
@@ -60,7 +66,7 @@ pub async fn make_factor(world: &World, home: &Home, kind: &str) -> Value {
 }
 
 /// Sets an option of a second factor.
-async fn factor_option(world: &World, factor: &Value, name: &str, value: &str) {
+pub async fn factor_option(world: &World, factor: &Value, name: &str, value: &str) {
     let filter = format!("applyToMfaInstanceId eq \"{}\" and name eq \"{name}\"", id(factor));
     let option = first(world, &format!("/Option?filter={}", encode(&filter))).await;
     change(world, &format!("/Option/{}", id(&option)), json!({ "value": value })).await;

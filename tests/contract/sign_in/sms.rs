@@ -14,7 +14,14 @@ use tokio_rustls::{
     rustls::{ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivateKeyDer},
 };
 
-use super::{Home, PASSWORD, browser::Browser, claims, encode, parameter};
+use super::{
+    Home, PASSWORD,
+    browser::Browser,
+    claims,
+    code_options::{age_codes, digits_in},
+    encode, first, parameter,
+    second_factor::factor_option,
+};
 use crate::{id, mail::calling_this_machine};
 
 const BASE: &str = "/api/management/v2";
@@ -98,6 +105,37 @@ on_both_engines! {
         assert!(page.html.contains("…56"), "{}", page.html);
         let got = gateway.until(|got| !got.is_empty()).await;
         assert_eq!(got[0].body["to"], json!("+4940123456"));
+    }
+
+    /// CodeLength, CodeLifetime and MaxAttempts of codes that are sent by SMS.
+    async fn a_code_is_as_long_and_lasts_as_long_as_its_options_say(world: World) {
+        let mut gateway = Receiver::start().await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        let home = Home::new(&world).await;
+        ask_for_sms(&world.admin, &home, &gateway.url).await;
+        let factor = first(&world, "/MfaInstance").await;
+        for (name, value) in [("CodeLength", "8"), ("CodeLifetime", "00:02:00"), ("MaxAttempts", "1")] {
+            factor_option(&world, &factor, name, value).await;
+        }
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        let code = |body: &Value| digits_in(body["text"].as_str().unwrap());
+        let first_code = code(&gateway.until(|got| !got.is_empty()).await[0].body);
+        assert_eq!(first_code.len(), 8, "{first_code}");
+        age_codes(&world, 121_000).await;
+        let late = browser.submit(&page, &[("code", &first_code)]).await;
+        assert!(late.html.contains("The code has expired."), "{}", late.html);
+        // the page sends another one
+        let second = code(&gateway.until(|got| got.len() > 1).await[1].body);
+        // the only attempt at it is wrong, so that another one is sent
+        let wrong = browser.submit(&late, &[("code", &first_code)]).await;
+        gateway.until(|got| got.len() > 2).await;
+        let over = browser.submit(&wrong, &[("code", &second)]).await;
+        let last = code(&gateway.until(|got| got.len() > 3).await[3].body);
+        age_codes(&world, 60_000).await;
+        let next = browser.submit(&over, &[("code", &last)]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 }
 

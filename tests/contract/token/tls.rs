@@ -62,8 +62,13 @@ async fn clients_prove_themselves_by_certificates() {
     let issue = |name: &'static str, host: &str, issuer: &CertifiedIssuer<'_, KeyPair>| {
         let key = KeyPair::generate().unwrap();
         let mut parameters = CertificateParams::new(vec![]).unwrap();
-        parameters.distinguished_name.push(DnType::CommonName, "client");
-        parameters.subject_alt_names.push(SanType::DnsName(host.try_into().unwrap()));
+        parameters.distinguished_name.push(DnType::CommonName, host);
+        parameters.subject_alt_names = vec![
+            SanType::DnsName(host.try_into().unwrap()),
+            SanType::URI(format!("https://{host}/").as_str().try_into().unwrap()),
+            SanType::Rfc822Name(format!("{name}@example.com").as_str().try_into().unwrap()),
+            SanType::IpAddress([192, 0, 2, u8::from(name == "good")].into()),
+        ];
         parameters.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ClientAuth);
         let certificate = parameters.signed_by(&key, issuer).unwrap();
         Shown::keep(&folder, name, &certificate, &key)
@@ -115,6 +120,18 @@ async fn clients_prove_themselves_by_certificates() {
     );
     for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (Some(&forged), 401), (None, 401)] {
         assert_eq!(ask(shown, &named).0, status);
+    }
+    // each kind of name is one by which a certificate is known
+    for (member, value) in [
+        ("tlsClientAuthSubjectDn", "CN=client.example.com"),
+        ("tlsClientAuthSanUri", "https://client.example.com/"),
+        ("tlsClientAuthSanIp", "192.0.2.1"),
+        ("tlsClientAuthSanEmail", "good@example.com"),
+    ] {
+        let by_name = app(member, json!({ "tokenEndpointAuthMethod": "tls_client_auth", (member): value }));
+        for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
+            assert_eq!(ask(shown, &by_name).0, status, "{member}");
+        }
     }
     // a token that is bound to a certificate is of no use with another, or without one
     let (_, grant) = ask(Some(&good), &named);

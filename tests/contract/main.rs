@@ -28,6 +28,7 @@ mod delta;
 mod documents;
 mod durability;
 mod edge;
+mod effects;
 mod ending;
 mod entries;
 mod escalation;

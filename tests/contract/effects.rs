@@ -1,0 +1,209 @@
+//! What each setting does: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
+//! changes it and sees the effect, or sees that its use is refused.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use chancery::services;
+use chancery_record::{Column, Field, Kind};
+use chancery_resource::{Action, Op, Shape, settings::CATALOGUE};
+
+/// A setting: its owner, and its name there.
+type Setting = (String, String);
+
+/// Rows whose test is not there yet. A row leaves this list with the commit that adds its test, and none is added.
+const PENDING: &[(&str, &[&str])] = &[
+    ("ClaimRule", &["applyToIdpInstanceId", "applyToSubscriptionId", "applyToTenantId", "clientApps", "destination", "disclosureMode", "filterTarget", "inputSource", "isActive", "priority", "ruleLevel", "ruleType", "transformTarget", "typeEvaluationRule", "typeTransformationReplacement", "typeTransformationRule", "valueEvaluationRule", "valueTransformationReplacement", "valueTransformationRule"]),
+    ("ClientApp", &["accessTokenEncryptionEnabledOverride", "claimRules", "idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", "introspectionEncryptedResponseAlg", "introspectionEncryptedResponseEnc", "requirePushedAuthorizationRequests", "sectorIdentifierUri", "securityProfile", "subjectType", "userinfoEncryptedResponseAlg", "userinfoEncryptedResponseEnc"]),
+    ("ClientAppFederatedIdentity", &["audience", "issuer", "subject"]),
+    ("ClientAppResource", &["description", "name"]),
+    ("IdpInstance", &["idpTypeId", "treatMfaFactorClaimsAsConfirmed"]),
+    ("IdpInstanceMetadata", &["key", "value"]),
+    ("IdpType", &["factoryType"]),
+    ("IpAddressRange", &["lower", "tenantId", "upper"]),
+    ("UserProfile", &["key", "value"]),
+    ("UserQuestionnaireItem", &["isRequired", "key", "label", "maxLength", "minLength", "position", "tenantId", "validationFormat", "validationPattern"]),
+];
+
+struct Row {
+    setting: Setting,
+    effect: &'static str,
+    state: &'static str,
+    test: &'static str,
+}
+
+/// The rows of `spec/effects.tsv`.
+fn rows() -> Vec<Row> {
+    let mut lines = include_str!("../../spec/effects.tsv").lines();
+    assert_eq!(lines.next(), Some("owner\tname\teffect\tstate\ttest"));
+    let row = |line: &'static str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [owner, name, effect, state, test] = cells[..] else { panic!("not five cells: {line}") };
+        Row { setting: (owner.to_owned(), name.to_owned()), effect, state, test }
+    };
+    lines.map(row).collect()
+}
+
+/// The rows whose test is not there yet.
+fn pending() -> BTreeSet<Setting> {
+    let named = PENDING.iter().flat_map(|(owner, names)| names.iter().map(|name| (*owner, *name)));
+    named.map(|(owner, name)| (owner.to_owned(), name.to_owned())).collect()
+}
+
+/// Whether bodies set a field: not what stands in paths, nor what the server makes.
+fn can_be_set(field: &Field) -> bool {
+    let access = field.access;
+    let is_written = access.create || access.put || access.patch;
+    let is_stored = matches!(access.column, Column::Own | Column::Unstored);
+    let is_path = access.key && matches!(field.kind, Kind::Id);
+    is_written && is_stored && !is_path && !field.is_token()
+}
+
+/// Whether an operation is of the pattern, and writes rows of its resource.
+fn writes_rows(op: &Op) -> bool {
+    matches!(
+        op.action,
+        Action::Create
+            | Action::CreateBatch
+            | Action::Replace
+            | Action::ReplaceBatch
+            | Action::Patch
+            | Action::ReplaceMembers(_)
+    )
+}
+
+/// All that can be set: fields and relations of the newest version, and options.
+fn declared() -> BTreeSet<Setting> {
+    let mut found = BTreeSet::new();
+    let mut add = |shape: &Shape, name: &str| found.insert((shape.name.to_owned(), name.to_owned()));
+    for op in services().iter().flat_map(|service| service.all()).filter(|op| op.shape.base.is_none()) {
+        if writes_rows(op) {
+            for field in op.shape.fields.iter().filter(|field| can_be_set(field)) {
+                add(op.shape, field.wire());
+            }
+            for relation in op.shape.relations.iter().filter(|relation| relation.listed.at_creation()) {
+                add(op.shape, relation.name);
+            }
+        }
+        if let Action::Relate(relation, _) = op.action {
+            add(op.shape, relation);
+        }
+    }
+    let options =
+        CATALOGUE.iter().map(|entry| (owner_of_options(entry.owner.type_name()), entry.name.to_owned()));
+    found.extend(options);
+    found
+}
+
+fn owner_of_options(kind: &str) -> String {
+    format!("{kind} options")
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
+
+/// The module of a file below the root of its crate, as nextest names it.
+fn module(file: &Path, root: &Path) -> String {
+    let within = file.strip_prefix(root).unwrap().with_extension("");
+    let parts = within.iter().map(|part| part.to_str().unwrap());
+    parts.filter(|part| !["mod", "lib", "main"].contains(part)).collect::<Vec<_>>().join("::")
+}
+
+/// The names of the tests in a source: functions that are marked as such, and those that run on both engines.
+fn tests_in(text: &str) -> Vec<&str> {
+    let (mut found, mut is_marked, mut runs_on_both) = (Vec::new(), false, false);
+    for line in text.lines() {
+        if !line.starts_with(' ') && !line.is_empty() {
+            runs_on_both = line.starts_with("on_both_engines!") || (runs_on_both && line != "}");
+        }
+        let code = line.trim_start();
+        let function = code.strip_prefix("async fn ").or_else(|| code.strip_prefix("fn "));
+        if let Some(name) = function.and_then(|rest| rest.split_once('(')).map(|(name, _)| name) {
+            let is_of_both = runs_on_both && line.starts_with("    async fn ");
+            found.extend((is_marked || is_of_both).then_some(name));
+        }
+        let is_mark = code == "#[test]" || code.starts_with("#[tokio::test");
+        is_marked = is_mark || (is_marked && (code.starts_with("#[") || code.starts_with("///")));
+    }
+    found
+}
+
+/// The tests of the contract and of the crates, without the engine that ends their names.
+fn tests() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let contract = root.join("tests/contract");
+    let mut roots = vec![(contract, "")];
+    for entry in fs::read_dir(root.join("crates")).unwrap() {
+        let folder = entry.unwrap().path().join("src");
+        roots.push((folder, "tests"));
+    }
+    let mut found = BTreeSet::new();
+    for (root, inner) in roots {
+        for file in sources(&root) {
+            let text = fs::read_to_string(&file).unwrap();
+            for name in tests_in(&text) {
+                let module = module(&file, &root);
+                let is_apart = inner.is_empty() || module.split("::").any(|part| part == inner);
+                let module = if is_apart { module } else { format!("{module}::{inner}") };
+                let name = ["_on_sqlite", "_on_postgres", "_sqlite", "_postgres"]
+                    .iter()
+                    .find_map(|engine| name.strip_suffix(engine))
+                    .unwrap_or(name);
+                found.insert(format!("{module}::{name}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_setting_has_a_row_and_every_row_is_of_a_setting() {
+    let (declared, rows) = (declared(), rows());
+    let named: BTreeSet<Setting> = rows.iter().map(|row| row.setting.clone()).collect();
+    let missing: Vec<&Setting> = declared.difference(&named).collect();
+    assert!(missing.is_empty(), "not in spec/effects.tsv: {missing:#?}");
+    let unknown: Vec<&Setting> = named.difference(&declared).collect();
+    assert!(unknown.is_empty(), "spec/effects.tsv names what cannot be set: {unknown:#?}");
+    assert!(rows.is_sorted_by(|one, other| one.setting < other.setting), "in order, and each once");
+}
+
+#[test]
+fn every_setting_works_or_its_use_is_refused() {
+    for row in rows() {
+        let (owner, name) = &row.setting;
+        assert!(["works", "refused when used"].contains(&row.state), "{owner}.{name} is {:?}", row.state);
+        let is_sentence = row.effect.ends_with('.') && row.effect.len() <= 160;
+        assert!(is_sentence, "{owner}.{name}: one short sentence says what changes when it is set");
+    }
+}
+
+#[test]
+fn every_setting_has_a_test() {
+    let (tests, pending) = (tests(), pending());
+    assert!(tests.contains("effects::every_setting_has_a_test") && tests.len() > 1000);
+    let is_missing = |row: &Row| !pending.contains(&row.setting) && !tests.contains(row.test);
+    let missing: Vec<String> = rows()
+        .into_iter()
+        .filter(is_missing)
+        .map(|row| format!("{}.{}: {}", row.setting.0, row.setting.1, row.test))
+        .collect();
+    assert!(missing.is_empty(), "tests that are not there: {missing:#?}");
+}
+
+/// A row whose test is there leaves the list.
+#[test]
+fn what_is_pending_has_no_test_yet() {
+    let (tests, pending, rows) = (tests(), pending(), rows());
+    for setting in &pending {
+        let row = rows.iter().find(|row| row.setting == *setting);
+        let row = row.unwrap_or_else(|| panic!("{setting:?} has no row"));
+        assert!(!tests.contains(row.test), "{} is there: {setting:?} is no longer pending", row.test);
+    }
+}

@@ -28,7 +28,8 @@ pub async fn answer(
     let known = app.rights.load(&app.store, &app.token_service, Some(token), None, now).await?;
     let claims = known.claims.filter(|claims| claims.is_current(now) && claims.iss == issuer.url);
     let Some(claims) = claims else { return Err(invalid(scheme)) };
-    let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce: false };
+    let needs_nonce = known.caller.is_some_and(|caller| caller.needs_nonce);
+    let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
     check(app, parts, &presented, now).await?;
     match app.provider(&app.store).userinfo(&claims, now).await? {
         Ok(told) => Ok(respond(200, "application/json", told.to_string())),

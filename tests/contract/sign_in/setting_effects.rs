@@ -1,6 +1,8 @@
 //! What people and apps see of settings of users, instances and apps.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use chancery_testkit::{World, on_both_engines};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +11,10 @@ use super::{
     change, encode, first, parameter, relate,
     second_factor::{make_factor, typed},
 };
-use crate::id;
+use crate::{
+    id,
+    token::signer::{Signer, encode as encode_part},
+};
 
 /// What comes of a right password in a new browser: the parameters of the answer to the app, unless a page keeps the person.
 async fn answer(world: &World, home: &Home) -> Option<String> {
@@ -189,6 +194,41 @@ on_both_engines! {
             let left = Browser::new(&world).open(&home.request(&[("prompt", "none")])).await.left.unwrap();
             assert_eq!(parameter(&left, "error").as_deref(), error.or(Some("login_required")), "{allowed}");
         }
+    }
+
+    /// ClientAppAuthenticationConfiguration.requireDpopNonce (RFC 9449, section 9)
+    async fn a_nonce_is_asked_for_at_userinfo(world: World) {
+        let home = Home::new(&world).await;
+        let configuration = json!({
+            "clientAppId": home.app["id"], "tokenEndpointAuthMethod": "client_secret_post", "dpopBoundAccessTokens": true,
+        });
+        world.make("ClientAppAuthenticationConfiguration", configuration).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let own = Signer::new("");
+        let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
+        let headers = [("content-type", "application/x-www-form-urlencoded"), ("dpop", proof.as_str())];
+        let sent = home.redeeming(&parameter(&answer, "code").unwrap(), &[]).into_bytes();
+        let tokens = world.anonymous.send(Method::POST, "/connect/token", &headers, sent).await.is(200).json();
+        let token = tokens["access_token"].as_str().unwrap();
+        let url = format!("{}/connect/userinfo", world.base);
+        let hash = encode_part(digest(&SHA256, token.as_bytes()).as_ref());
+        let ask = async |nonce: Option<&str>| {
+            let mut more = json!({ "ath": hash });
+            if let Some(nonce) = nonce {
+                more["nonce"] = json!(nonce);
+            }
+            let (bearer, proof) = (format!("DPoP {token}"), own.prove("GET", &url, more));
+            let headers = [("authorization", bearer.as_str()), ("dpop", proof.as_str())];
+            world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await
+        };
+        ask(None).await.expect(200);
+        let path = format!("/ClientAppAuthenticationConfiguration/{}", id(&home.app));
+        change(&world, &path, json!({ "requireDpopNonce": true })).await;
+        let refused = ask(None).await.is(401);
+        assert!(refused.header("www-authenticate").unwrap().contains("use_dpop_nonce"));
+        let nonce = refused.header("dpop-nonce").unwrap();
+        ask(Some("made up")).await.expect(401);
+        ask(Some(nonce)).await.expect(200);
     }
 
     /// ClientApp.authorizedPlatformUsers

@@ -16,16 +16,36 @@ type Setting = (String, String);
 
 /// Rows whose test is not there yet. A row leaves this list with the commit that adds its test, and none is added.
 const PENDING: &[(&str, &[&str])] = &[
-    ("ClaimRule", &["applyToIdpInstanceId", "applyToSubscriptionId", "applyToTenantId", "clientApps", "destination", "disclosureMode", "filterTarget", "inputSource", "isActive", "priority", "ruleLevel", "ruleType", "transformTarget", "typeEvaluationRule", "typeTransformationReplacement", "typeTransformationRule", "valueEvaluationRule", "valueTransformationReplacement", "valueTransformationRule"]),
-    ("ClientApp", &["accessTokenEncryptionEnabledOverride", "claimRules", "idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", "introspectionEncryptedResponseAlg", "introspectionEncryptedResponseEnc", "requirePushedAuthorizationRequests", "sectorIdentifierUri", "securityProfile", "subjectType", "userinfoEncryptedResponseAlg", "userinfoEncryptedResponseEnc"]),
-    ("ClientAppFederatedIdentity", &["audience", "issuer", "subject"]),
+    (
+        "ClaimRule",
+        &[
+            "applyToIdpInstanceId",
+            "applyToSubscriptionId",
+            "applyToTenantId",
+            "clientApps",
+            "destination",
+            "disclosureMode",
+            "filterTarget",
+            "inputSource",
+            "isActive",
+            "priority",
+            "ruleLevel",
+            "ruleType",
+            "transformTarget",
+            "typeEvaluationRule",
+            "typeTransformationReplacement",
+            "typeTransformationRule",
+            "valueEvaluationRule",
+            "valueTransformationReplacement",
+            "valueTransformationRule",
+        ],
+    ),
+    ("ClientApp", &["claimRules"]),
     ("ClientAppResource", &["description", "name"]),
     ("IdpInstance", &["idpTypeId", "treatMfaFactorClaimsAsConfirmed"]),
     ("IdpInstanceMetadata", &["key", "value"]),
     ("IdpType", &["factoryType"]),
-    ("IpAddressRange", &["lower", "tenantId", "upper"]),
     ("UserProfile", &["key", "value"]),
-    ("UserQuestionnaireItem", &["isRequired", "key", "label", "maxLength", "minLength", "position", "tenantId", "validationFormat", "validationPattern"]),
 ];
 
 struct Row {

@@ -64,6 +64,27 @@ on_both_engines! {
         refused(post(&world, "/connect/token", &[("authorization", &header)], &both).await, 400, "invalid_request");
     }
 
+    /// ClientAppFederatedIdentity: a token of its issuer does not stand for the app, whatever key signed it.
+    async fn a_federated_identity_proves_nobody(world: World) {
+        let federated = app(&world, "federated", json!({})).await;
+        let (issuer, subject) = ("https://issuer.example", "repo:harbour/ledger");
+        let identity = json!({
+            "clientAppId": federated["id"], "name": "pipeline", "issuer": issuer, "subject": subject,
+            "audience": format!("{}/connect/token", world.base),
+        });
+        world.make("ClientAppFederatedIdentity", identity).await;
+        let foreign = Signer::new("foreign");
+        let token = foreign.assert(&claims(&world, &federated, json!({ "iss": issuer, "sub": subject })));
+        refused(present(&world, &token).await, 401, "invalid_client");
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("client_id", id(&federated)),
+            ("client_assertion_type", TYPE),
+            ("client_assertion", token.as_str()),
+        ];
+        refused(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
+    }
+
     async fn public_client_apps_get_no_tokens_of_their_own(world: World) {
         let public = app(&world, "public", json!({ "isPublic": true, "allowClientCredentialLogin": false })).await;
         let form = [("grant_type", "client_credentials"), ("client_id", id(&public))];

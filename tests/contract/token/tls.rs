@@ -32,6 +32,17 @@ impl Shown {
     }
 }
 
+/// The names of a certificate beside its subject, one of each kind.
+fn names(host: &str, name: &str) -> Vec<SanType> {
+    let (uri, email) = (format!("https://{host}/"), format!("{name}@example.com"));
+    vec![
+        SanType::DnsName(host.try_into().unwrap()),
+        SanType::URI(uri.as_str().try_into().unwrap()),
+        SanType::Rfc822Name(email.as_str().try_into().unwrap()),
+        SanType::IpAddress([192, 0, 2, u8::from(name == "good")].into()),
+    ]
+}
+
 /// Calls with curl, which speaks TLS; the status and the body.
 fn call(shown: Option<&Shown>, words: &[&str]) -> (u16, Value) {
     let mut command = Command::new("curl");
@@ -63,12 +74,7 @@ async fn clients_prove_themselves_by_certificates() {
         let key = KeyPair::generate().unwrap();
         let mut parameters = CertificateParams::new(vec![]).unwrap();
         parameters.distinguished_name.push(DnType::CommonName, host);
-        parameters.subject_alt_names = vec![
-            SanType::DnsName(host.try_into().unwrap()),
-            SanType::URI(format!("https://{host}/").as_str().try_into().unwrap()),
-            SanType::Rfc822Name(format!("{name}@example.com").as_str().try_into().unwrap()),
-            SanType::IpAddress([192, 0, 2, u8::from(name == "good")].into()),
-        ];
+        parameters.subject_alt_names = names(host, name);
         parameters.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ClientAuth);
         let certificate = parameters.signed_by(&key, issuer).unwrap();
         Shown::keep(&folder, name, &certificate, &key)

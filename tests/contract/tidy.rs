@@ -53,7 +53,7 @@ fn dependencies_point_downward() {
         ("chancery-oauth", &["auth", "console", "federation", "jwe", "management", "signin"]),
         ("chancery-federation", &["management", "web"]),
         ("chancery-jwe", &["federation", "management"]),
-        ("chancery-claims", &["management"]),
+        ("chancery-claims", &["management", "signin"]),
         ("chancery-flow", &["signin"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
         ("chancery-fetch", &["resource", "auth", "mail", "signin", "web", "server"]),

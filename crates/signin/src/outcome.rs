@@ -99,6 +99,12 @@ impl PageError {
     /// The redirect URI is not the client app's.
     pub const UNKNOWN_REDIRECT: Self =
         Self::new(400, "unknown_redirect", "redirect_uri is none of the client app's.");
+    /// Nobody can sign in: the client app and the tenant have no user store in common that can be used.
+    pub const NOT_SET_UP: Self = Self::new(
+        400,
+        "not_set_up",
+        "No user store that is active and supported belongs to the tenant and the client app, or the tenant is closed by its settings.",
+    );
     /// The request is longer than any that is read.
     pub const TOO_LONG: Self = Self::new(400, "too_long", "The query is longer than 8 KiB.");
     /// The flow's time is over.

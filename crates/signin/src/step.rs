@@ -53,6 +53,12 @@ impl Provider<'_> {
         {
             return device::rejected(kept);
         }
+        // a form that nobody can be signed in by would look like a wrong password
+        if let Step::FirstFactor(due) = step
+            && due.offered.is_empty()
+        {
+            return Outcome::Error(PageError::NOT_SET_UP);
+        }
         if let Some(page) = page_of(step) {
             return Outcome::GoTo(kept.into(), page, None);
         }

@@ -133,6 +133,10 @@ on_both_engines! {
         let one = format!("/ClaimRule/{}", id(&made));
         change(&world, &one, json!({ "valueTransformationReplacement": "editor" })).await;
         assert_eq!(role().await, Some(json!("editor")));
+        change(&world, &one, json!({ "isActive": false })).await;
+        assert_eq!(role().await, None);
+        change(&world, &one, json!({ "isActive": true })).await;
+        assert_eq!(role().await, Some(json!("editor")));
         relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[]).await;
         assert_eq!(role().await, None);
         relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[id(&made)]).await;

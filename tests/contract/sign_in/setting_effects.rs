@@ -24,7 +24,8 @@ async fn answer(world: &World, home: &Home) -> Option<String> {
 }
 
 async fn gets_in(world: &World, home: &Home) -> bool {
-    answer(world, home).await.is_some_and(|answer| parameter(&answer, "code").is_some())
+    let page = Browser::new(world).open(&home.request(&[])).await;
+    page.status == 200 && answer(world, home).await.is_some_and(|answer| parameter(&answer, "code").is_some())
 }
 
 /// Ann's platform user.

@@ -26,7 +26,7 @@ struct Two {
 impl Two {
     async fn new(world: &World) -> Self {
         let both = Home::new(world).await;
-        let subscription = first(world, "/Subscription").await;
+        let (subscription, near) = (first(world, "/Subscription").await, first(world, "/IdpInstance").await);
         let tenant = json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] });
         let tenant = world.make("Tenant", tenant).await;
         let kind = first(world, "/IdpType?filter=name%20eq%20%22UserStore%22").await;
@@ -45,6 +45,7 @@ impl Two {
         world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
         let own = world.make("ClientApp", json!({ "name": "Pilot Log" })).await;
         relate(world, &format!("/ClientApp/{}/tenants", id(&own)), &[&both.tenant]).await;
+        relate(world, &format!("/ClientApp/{}/idpinstances", id(&own)), &[id(&near)]).await;
         for (uri, kind) in [(CALLBACK, "Login"), ("https://pilot.example/bye", "Logout")] {
             let body = json!({ "clientAppId": own["id"], "uri": uri, "redirectUriType": kind });
             world.make("ClientAppRedirectUri", body).await;

@@ -137,13 +137,32 @@ on_both_engines! {
         let path = format!("/UserQuestionnaireItem/{}", id(&item));
         change(&world, &path, json!({ "isRequired": true })).await;
         let page = browser.open(&home.request(&[])).await;
-        assert!(page.left.is_none_or(|left| parameter(&left, "code").is_none()), "{}", page.html);
+        assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
         let listed = refused(&world.database);
         assert!(listed.len() == 1 && listed[0].contains("isRequired"), "{listed:?}");
         let page = Browser::new(&world).open("/console").await;
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
         change(&world, &path, json!({ "isRequired": false })).await;
         assert_eq!(refusal(&mut browser, &home).await, None);
+    }
+
+    /// Sign-ins by an external provider are not supported: without a user store an app has nobody.
+    async fn an_app_with_external_instances_alone_signs_nobody_in(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let subscription = first(&world, "/Subscription").await;
+        let kind = first(&world, "/IdpType?filter=name%20eq%20%22OpenIdConnect%22").await;
+        let instance = json!({ "name": "elsewhere", "subscriptionId": subscription["id"], "idpTypeId": kind["id"] });
+        let instance = world.make("IdpInstance", instance).await;
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&instance)), &[&home.tenant]).await;
+        relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&instance)]).await;
+        for browser in [&mut browser, &mut Browser::new(&world)] {
+            let page = browser.open(&home.request(&[])).await;
+            assert_eq!(page.answer.status, 400);
+            assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
+            let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+            assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        }
     }
 
     /// A range of addresses chooses among the tenants of the client app, and admits nobody.

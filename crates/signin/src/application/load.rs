@@ -9,7 +9,7 @@ use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
 use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
 use chancery_resource::{
-    PLATFORM,
+    CONSOLE, PLATFORM,
     settings::{Options, Owner},
 };
 use chancery_store::{EPOCH, Error, Row, Tx};
@@ -181,10 +181,15 @@ fn set_options(application: &mut Application, values: &Values) {
     }
 }
 
+/// Whether people sign in to the platform itself by it: it is the console, or has one of the platform's resources.
+fn is_platform(application: &Application) -> bool {
+    application.id == CONSOLE || application.resources.iter().any(|key| PLATFORM.contains(&key.as_str()))
+}
+
 /// Lets nobody in at a tenant whose options contradict each other. The platform itself stays open, so that somebody can set them
 /// right; there a wrong option counts as its strictest value.
 fn close_contradictory(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
-    let is_platform = application.resources.iter().any(|key| PLATFORM.contains(&key.as_str()));
+    let is_platform = is_platform(application);
     for tenant in &mut application.tenants {
         if is_platform {
             tenant.options = Options::clone(&tenant.options).strict().into();
@@ -204,7 +209,7 @@ fn close_contradictory(application: &mut Application, wrong: &HashSet<(Uuid, Str
 /// Lets nobody in at a tenant with a required questionnaire item: this release has no page that asks for the answer. The
 /// platform itself stays open, so that an administrator can make the item optional.
 fn close_asking(application: &mut Application, asking: &HashSet<Uuid>) {
-    if application.resources.iter().any(|key| PLATFORM.contains(&key.as_str())) {
+    if is_platform(application) {
         return;
     }
     for tenant in application.tenants.iter_mut().filter(|tenant| asking.contains(&tenant.facts.id)) {

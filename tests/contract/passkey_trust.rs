@@ -283,11 +283,23 @@ on_both_engines! {
         assert!(problem["detail"].as_str().unwrap().contains("compromised"), "{problem}");
         import(&world, &signed(3, &json!([]))).await.expect(200);
         assert_eq!(shown().await, (json!(null), json!(true), json!(2)));
-        // a list with direct attestation wants proof, which this authenticator does not give
-        world.set_option("PasskeyAttestation", "direct").await;
+        // a list wants proof, which this authenticator does not give, whatever attestation is set
         world.set_option("PasskeyAllowedAaguids", MAKE).await;
-        let problem = register(&world, &user, 4).await.problem(400, "invalid-request");
-        assert!(problem["detail"].as_str().unwrap().contains("not attested"), "{problem}");
+        for attestation in ["none", "indirect", "direct"] {
+            world.set_option("PasskeyAttestation", attestation).await;
+            let start = world.path(&format!("/PasskeyCredential/user/{}/registration", id(&user)));
+            let begun = world.admin.post(&start, json!({})).await.is(200).json();
+            assert_eq!(begun["publicKey"]["attestation"], json!("direct"), "{begun}");
+            let problem = register(&world, &user, 4).await.problem(400, "invalid-request");
+            assert!(problem["detail"].as_str().unwrap().contains("not attested"), "{attestation}: {problem}");
+        }
+        // a list of blocked models needs no proof: an authenticator of the model is refused by what it says
+        world.set_option("PasskeyAllowedAaguids", "").await;
+        world.set_option("PasskeyAttestation", "none").await;
+        register(&world, &user, 5).await.expect(201);
+        world.set_option("PasskeyBlockedAaguids", MAKE).await;
+        let problem = register(&world, &user, 6).await.problem(400, "invalid-request");
+        assert!(problem["detail"].as_str().unwrap().contains("not admitted"), "{problem}");
     }
 }
 

@@ -43,9 +43,9 @@ impl AttestationData {
     }
 
     /// Checks that the policy admits this authenticator. A list of admitted models means little if any
-    /// authenticator can claim to be on it. So with a list, certificates are required: if the policy demands
-    /// direct attestation, they must chain to a root of the model; if the client may anonymise it, any will
-    /// do. Without a list, certificates are not required, but those of a known model must be its own.
+    /// authenticator can claim to be on it. So with a list, certificates are required that chain to a root of the
+    /// model. Without a list, certificates are not required, but with direct attestation those of a known model must
+    /// be its own.
     pub(crate) fn check(
         &self,
         policy: &Policy,
@@ -56,18 +56,12 @@ impl AttestationData {
             return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted"));
         }
         models.check_desired(self.aaguid)?;
-        let listed = !policy.allowed_aaguids.is_empty();
-        match policy.attestation {
-            Attestation::Indirect if listed && self.chain.is_empty() => {
-                Err(Refusal::new(Kind::Attestation, "the make of authenticator is not attested"))
-            }
-            Attestation::Direct | Attestation::Enterprise
-                if listed || (!self.chain.is_empty() && models.has_roots(self.aaguid)) =>
-            {
-                models.check_chain(self.aaguid, &self.chain, proved)
-            }
-            _ => Ok(()),
+        let is_listed = !policy.allowed_aaguids.is_empty();
+        let is_asked = matches!(policy.attestation, Attestation::Direct | Attestation::Enterprise);
+        if is_listed || (is_asked && !self.chain.is_empty() && models.has_roots(self.aaguid)) {
+            return models.check_chain(self.aaguid, &self.chain, proved);
         }
+        Ok(())
     }
 }
 

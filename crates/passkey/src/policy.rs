@@ -42,11 +42,13 @@ pub struct Policy {
     pub allowed_origins: Vec<String>,
     /// Whether the authenticator must verify its user.
     pub user_verification: UserVerification,
-    /// The attestation that a registration requests of the authenticator (WebAuthn Level 3, section 5.4.7).
+    /// The attestation that a registration requests of the authenticator (WebAuthn Level 3, section 5.4.7). With a list
+    /// of admitted models it is at least [`Attestation::Direct`]: any authenticator can claim to be of a model.
     pub attestation: Attestation,
     /// The AAGUIDs of admitted authenticator models, as hex without hyphens; empty admits all.
     pub allowed_aaguids: Vec<String>,
-    /// The AAGUIDs of blocked authenticator models, in the same form.
+    /// The AAGUIDs of blocked authenticator models, in the same form. They are compared with what an authenticator
+    /// claims: one that lies about its model is kept out by a list of admitted models alone.
     pub blocked_aaguids: Vec<String>,
     /// The usable credentials that a user needs for the removal of the password.
     pub required_credential_count: i64,
@@ -104,6 +106,7 @@ impl Policy {
                 _ => (*name, option(name)),
             })
             .collect();
+        let allowed_aaguids: Vec<String> = parts(option("PasskeyAllowedAaguids")).map(plain_hex).collect();
         Self {
             fingerprint: fingerprint(&effective),
             enabled: is_true(option("PasskeyEnabled")),
@@ -116,12 +119,12 @@ impl Policy {
                 _ => UserVerification::Required,
             },
             attestation: match option("PasskeyAttestation").to_ascii_lowercase().as_str() {
-                "none" | "" => Attestation::None,
-                "indirect" => Attestation::Indirect,
                 "enterprise" => Attestation::Enterprise,
+                "none" | "" if allowed_aaguids.is_empty() => Attestation::None,
+                "indirect" if allowed_aaguids.is_empty() => Attestation::Indirect,
                 _ => Attestation::Direct,
             },
-            allowed_aaguids: parts(option("PasskeyAllowedAaguids")).map(plain_hex).collect(),
+            allowed_aaguids,
             blocked_aaguids: parts(option("PasskeyBlockedAaguids")).map(plain_hex).collect(),
             required_credential_count: number(option("PasskeyRequiredCredentialCount")),
             required_verified_security_contact_count: number(option(
@@ -223,6 +226,22 @@ mod tests {
         assert_eq!(odd.user_verification, UserVerification::Required);
         assert_eq!(odd.attestation, Attestation::Direct);
         assert!(!odd.admits([0; 16]) && !odd.enabled && odd.required_credential_count > 1_000_000);
+    }
+
+    #[test]
+    fn a_list_of_admitted_models_asks_for_direct_attestation() {
+        let listed = ("PasskeyAllowedAaguids", "8446ccb9-ab1d-b374-750b-2367ff6f3a1f");
+        for (set, expected, alone) in [
+            ("", Attestation::Direct, Attestation::None),
+            ("none", Attestation::Direct, Attestation::None),
+            ("indirect", Attestation::Direct, Attestation::Indirect),
+            ("direct", Attestation::Direct, Attestation::Direct),
+            ("enterprise", Attestation::Enterprise, Attestation::Enterprise),
+        ] {
+            let set = ("PasskeyAttestation", set);
+            assert_eq!(policy(&[set, listed]).attestation, expected, "{set:?}");
+            assert_eq!(policy(&[set]).attestation, alone, "{set:?}");
+        }
     }
 
     #[test]

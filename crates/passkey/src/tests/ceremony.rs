@@ -168,12 +168,13 @@ fn models_of_authenticators() {
     assert_eq!(register(&others, &device).unwrap_err().kind, Kind::Authenticator);
     let mut listed = policy();
     listed.allowed_aaguids.push(nine);
-    register(&listed, &device).unwrap();
-    // a policy that requires attestation does not accept self attestation
-    listed.attestation = Attestation::Direct;
-    for attests in [false, true] {
-        device.attests = attests;
-        assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+    // what is only claimed is not accepted, nor is self attestation
+    for attestation in [Attestation::None, Attestation::Direct] {
+        listed.attestation = attestation;
+        for attests in [false, true] {
+            device.attests = attests;
+            assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+        }
     }
     device = Authenticator { boast: Some(vec![1]), ..Authenticator::new() };
     assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);

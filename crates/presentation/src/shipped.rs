@@ -48,6 +48,11 @@ pub const fn names() -> &'static [&'static str] {
     NAMES
 }
 
+/// The names of the views, and of the parts that they include.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    sources().map(|(name, _)| name)
+}
+
 /// A view's source.
 pub fn content(name: &str) -> Option<&'static str> {
     find(&VIEWS, name)

@@ -35,7 +35,7 @@ pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_with
 pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};
 pub use mail_address::MailAddress;
 pub use mail_server::MailServerSettings;
-pub use nearest::nearest;
+pub use nearest::{misspelt, nearest};
 pub use origin::{host_of, is_of_this_machine, origin_of};
 pub use secret::Secret;
 pub use text::{

@@ -306,6 +306,34 @@ on_both_engines! {
         world.anonymous.get(&path).await.problem(404, "not-found");
     }
 
+    /// A view that no page would show is refused with the name that was meant; parts have names of their own, and what is
+    /// there already stays.
+    async fn a_misspelt_view_is_refused(world: World) {
+        let (tenant, path) = (first(&world, "/Tenant").await, format!("{BASE}/CustomView"));
+        let create = async |location: &str| {
+            world.admin.post(&path, json!({ "location": location, "content": "x" })).await
+        };
+        let of_tenant = format!("/views/tenant/{}/SignOn", id(&tenant));
+        for (location, meant) in [
+            ("/views/global/signin", "did you mean SignIn?"),
+            (of_tenant.as_str(), "did you mean SignIn?"),
+            ("/views/global/SecondFaktor", "did you mean SecondFactor?"),
+            ("/views/global/Questionnaire", "Questionnaire is none here"),
+        ] {
+            let problem = create(location).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/location"]);
+            assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(meant), "{problem}");
+        }
+        create("/views/global/HarbourFooter").await.expect(201);
+        let made = create("/views/global/Choose").await.is(201).json();
+        // one that an earlier release took
+        world.sql(vec![("UPDATE custom_view SET location = '/views/global/Chose' WHERE location = '/views/global/Choose'", Vec::new())]).await;
+        let same = json!({ "location": "/views/global/Chose", "content": "x", "concurrencyToken": made["concurrencyToken"] });
+        let kept = world.admin.put(&format!("{path}/views/global/Chose"), same).await.is(202).json();
+        let changed = json!({ "content": "y", "concurrencyToken": kept["concurrencyToken"] });
+        world.admin.patch(&format!("{path}/views/global/Chose"), changed).await.expect(202);
+    }
+
     /// A preview shows the draft among the views of its owner, and changes nothing.
     async fn a_view_is_tried_before_it_is_saved(world: World) {
         let home = Home::new(&world).await;

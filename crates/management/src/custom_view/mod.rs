@@ -4,8 +4,11 @@ mod room;
 
 pub mod preview;
 
-use chancery_presentation::{location::Kind as Wanted, shipped, view};
-use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, record};
+use chancery_presentation::{
+    location::{Kind as Wanted, level_of, prefix},
+    shipped, view,
+};
+use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, misspelt, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, FieldFault, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
@@ -18,6 +21,7 @@ use crate::{
     custom_asset::create_from,
     judge::judge,
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
+    subscription::resolve::wrong,
 };
 
 record! {
@@ -59,6 +63,7 @@ const LOCATED: LocationFields<CustomView> = LocationFields {
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
     violations.extend(room::check(tx, rows)?);
+    violations.extend(misnamed(rows));
     // what is there stays: an earlier release may have taken it
     let judged = |row: &ProposedRow<'_>| {
         let content = row.text(CustomView::CONTENT).unwrap_or_default();
@@ -72,6 +77,30 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         violations.extend(judge(call, Purpose::Page, views, judge_view)?);
     }
     Ok(violations)
+}
+
+/// Pages of other releases: a view of such a name would be shown by nothing here.
+const NO_PAGES: [&str; 2] = ["Account", "Questionnaire"];
+
+/// New views whose names are no page's, and can be meant for nothing else. Another name is that of a part, which views include.
+fn misnamed(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
+    let judged = |(index, row): (usize, &ProposedRow<'_>)| {
+        let location = row.text(CustomView::LOCATION).filter(|_| row.was.is_none())?;
+        let (level, id) = level_of(location)?;
+        let name = location.strip_prefix(prefix(Wanted::View, level, id).as_str())?;
+        if shipped::all_names().any(|known| known == name) {
+            return None;
+        }
+        let detail = match misspelt(name, shipped::all_names()) {
+            Some(known) => format!("must end with the name of a page: did you mean {known}?"),
+            None if NO_PAGES.contains(&name) => {
+                format!("must end with the name of a page: {name} is none here")
+            }
+            None => return None,
+        };
+        Some(wrong(index, CustomView::LOCATION, detail))
+    };
+    rows.iter().enumerate().filter_map(judged).collect()
 }
 
 /// What this release refuses of a stored view. It is served as far as its template is allowed, or the shipped view in its place.

@@ -40,6 +40,7 @@ pub mod second_factor;
 mod session;
 mod setting_effects;
 mod sign_out;
+mod signed_answers;
 mod sms;
 mod strangers;
 mod tenants;

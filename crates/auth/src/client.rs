@@ -157,6 +157,8 @@ pub struct ClientApp {
     pub unserved: Vec<Unserved>,
     /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
+    /// Whether it always gets signed answers of introspection (FAPI 2.0 Message Signing, section 5.5).
+    pub needs_signed_introspection: bool,
     /// How the client app authenticates.
     pub configuration: Configuration,
     /// The client app's secrets.
@@ -419,6 +421,7 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         }),
         is_fapi: row.text(9)? != "None",
         is_fapi2: row.text(9)?.starts_with("Fapi2"),
+        needs_signed_introspection: row.text(9)? == "Fapi2MessageSigning",
         configuration: Configuration {
             method: method.map_or(Method::Either, |method| Method::named(&method)),
             needs_certificate: flag(11)?,

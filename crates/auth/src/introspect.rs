@@ -1,20 +1,57 @@
-//! Introspection (RFC 7662) and revocation (RFC 7009) of access tokens.
+//! Introspection (RFC 7662; signed answers, RFC 9701) and revocation (RFC 7009) of access tokens.
 
 use std::sync::Arc;
 
 use chancery_oauth::{Use, check_use};
 use chancery_record::Value;
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use crate::{
-    Claims, OAuthError, Rights, TokenService,
+    Claims, ClientApp, OAuthError, Rights, TokenService,
     authenticate::{AuthenticatedClient, authenticate},
     presented::EndpointRequest,
     refusal::{INVALID_CLIENT, invalid},
     token_service::OpenedToken,
 };
+
+/// The `typ` of a signed answer (RFC 9701, section 5).
+const SIGNED: &str = "token-introspection+jwt";
+
+/// An answer of the introspection endpoint.
+pub struct Introspection {
+    /// JSON, or a JWT.
+    pub body: String,
+    /// Whether it is a JWT (RFC 9701).
+    pub is_signed: bool,
+}
+
+impl Introspection {
+    /// The answer to a client app: signed by the key that signs ID tokens, where the client app accepts or needs that.
+    ///
+    /// # Errors
+    /// Errors of the store; a key that cannot sign.
+    pub async fn new(
+        store: &Store,
+        token_service: &TokenService,
+        (request, app): (&EndpointRequest, &ClientApp),
+        told: Json,
+    ) -> Result<Self, OAuthError> {
+        if !request.accepts_signed && !app.needs_signed_introspection {
+            return Ok(Self { body: told.to_string(), is_signed: false });
+        }
+        let claims = json!({
+            "iss": request.issuer.url,
+            "aud": app.id,
+            "iat": request.now.0.div_euclid(1000),
+            "token_introspection": told,
+        });
+        let signing =
+            token_service.sign_id_token(store, (SIGNED, |_: &str| claims), &request.issuer, request.now);
+        Ok(Self { body: signing.await?, is_signed: true })
+    }
+}
 
 /// Introspects a token. Its claims are for the client that it was issued to, for owners of a resource that it
 /// is meant for, and for administrators of everything. All others are answered that it is not active.
@@ -26,7 +63,7 @@ pub async fn introspect(
     token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
-) -> Result<String, OAuthError> {
+) -> Result<Introspection, OAuthError> {
     request.check_single()?;
     let AuthenticatedClient { app, used, .. } =
         authenticate(store, token_service, request, (Vec::new(), false)).await?;
@@ -40,7 +77,18 @@ pub async fn introspect(
     {
         return Err(INVALID_CLIENT);
     }
-    let nothing = json!({ "active": false }).to_string();
+    let told = tell(store, (token_service, rights), (request, &app), token).await?;
+    Introspection::new(store, token_service, (request, &app), told).await
+}
+
+/// What a client app is told of a token.
+async fn tell(
+    store: &Store,
+    (token_service, rights): (&TokenService, &Rights),
+    (request, app): (&EndpointRequest, &ClientApp),
+    token: &str,
+) -> Result<Json, OAuthError> {
+    let nothing = json!({ "active": false });
     let known = rights.load(store, token_service, Some(token), None, request.now).await?;
     let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let claims = known.claims.filter(is_good);
@@ -75,7 +123,7 @@ pub async fn introspect(
         members.insert("active".into(), json!(true));
         members.insert("token_type".into(), json!(claims.token_type()));
     }
-    Ok(body.to_string())
+    Ok(body)
 }
 
 /// The login name of a person (RFC 7662, section 2.2), by the oldest of the identities in user stores.

@@ -28,7 +28,7 @@ pub use authenticate::{AuthenticatedClient, authenticate};
 pub use claims::{Audience, Claims, Confirmation};
 pub use client::{ClientApp, exact_id};
 pub use grant::{GRANTS, PendingToken, TokenGrant, bind, grant};
-pub use introspect::{introspect, revoke};
+pub use introspect::{Introspection, introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};
 pub use keyring::{Keyring, ensure_keys, ensure_root, wrap_keys};
 pub use permit::{AccessDenied, decide};

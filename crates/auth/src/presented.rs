@@ -54,6 +54,8 @@ pub struct EndpointRequest {
     pub proofs: Vec<String>,
     /// The client's certificate, if the connection has one.
     pub certificate: Option<ClientCertificate>,
+    /// Whether the client accepts signed answers of introspection (RFC 9701, section 4).
+    pub accepts_signed: bool,
     /// The issuer that the request is to.
     pub issuer: Issuer,
     /// The path below the issuer, such as `/connect/token`.

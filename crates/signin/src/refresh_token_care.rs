@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
+use chancery_auth::{
+    AuthenticatedClient, ClientApp, EndpointRequest, Introspection, OAuthError, authenticate,
+};
+use chancery_oauth::{Use, check_use};
 use chancery_resource::{Context, Scope, StoreError};
 use chancery_store::Mode;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{grant::Grant, person, provider::Provider, refresh::good_until, refresh_token::RefreshToken};
@@ -21,9 +24,9 @@ impl Provider<'_> {
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
     pub async fn revoke_refresh_token(self, request: &EndpointRequest) -> Result<(), OAuthError> {
-        let (client, found) = self.find_refresh_token(request).await?;
+        let (app, found) = self.find_refresh_token(request).await?;
         let Some(grant) = found else { return Ok(()) };
-        if grant.application != client {
+        if grant.application != app.id {
             return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
         }
         let now = request.now;
@@ -38,9 +41,24 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub async fn introspect_refresh_token(self, request: &EndpointRequest) -> Result<String, OAuthError> {
-        let (client, found) = self.find_refresh_token(request).await?;
-        let nothing = json!({ "active": false }).to_string();
+    pub async fn introspect_refresh_token(
+        self,
+        request: &EndpointRequest,
+    ) -> Result<Introspection, OAuthError> {
+        let (app, found) = self.find_refresh_token(request).await?;
+        check_use(&app.unserved, Use::Introspection)?;
+        let told = self.tell_refresh_token(request, app.id, found).await?;
+        Introspection::new(self.store, self.tokens, (request, &app), told).await
+    }
+
+    /// What a client app is told of a refresh token.
+    async fn tell_refresh_token(
+        self,
+        request: &EndpointRequest,
+        client: Uuid,
+        found: Option<Grant>,
+    ) -> Result<Value, OAuthError> {
+        let nothing = json!({ "active": false });
         let known = self.applications.find(self.store, client).await?;
         let is_theirs = |grant: &Grant| {
             grant.application == client && grant.granted.issuing == request.issuer.tenant_id()
@@ -58,7 +76,7 @@ impl Provider<'_> {
         });
         let Some(until) = judging.await? else { return Ok(nothing) };
         let granted = &grant.granted;
-        let told = json!({
+        Ok(json!({
             "active": true,
             "iss": request.issuer.url,
             "client_id": client,
@@ -68,15 +86,14 @@ impl Provider<'_> {
             "exp": until.0.div_euclid(1000),
             "gid": grant.id,
             "tid": granted.tenant,
-        });
-        Ok(told.to_string())
+        }))
     }
 
     /// The client app that asks, and the living grant whose refresh token of now it shows.
     async fn find_refresh_token(
         self,
         request: &EndpointRequest,
-    ) -> Result<(Uuid, Option<Grant>), OAuthError> {
+    ) -> Result<(ClientApp, Option<Grant>), OAuthError> {
         request.check_single()?;
         let AuthenticatedClient { app, used, .. } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
@@ -86,7 +103,7 @@ impl Provider<'_> {
             return Err(OAuthError::new(401, "invalid_client", "The assertion was used before."));
         }
         let Some(token) = request.one("token").and_then(RefreshToken::read) else {
-            return Ok((app.id, None));
+            return Ok((app, None));
         };
         let master = self.context.master.clone();
         let found = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
@@ -95,6 +112,6 @@ impl Provider<'_> {
                 found.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
             )
         });
-        Ok((app.id, found.await?))
+        Ok((app, found.await?))
     }
 }

@@ -25,6 +25,8 @@ const PROOF_ALGORITHMS: [&str; 10] =
 /// The claims of ID tokens that are not about the person.
 const TOKEN_CLAIMS: [&str; 11] =
     ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid"];
+/// The signature algorithms of ID tokens, and of signed answers of the UserInfo and introspection endpoints.
+const ID_TOKEN_ALGORITHMS: [&str; 5] = ["RS256", "ES256", "ES384", "ES512", "EdDSA"];
 
 /// All that the token endpoint grants by where people sign in.
 fn grants_of_people() -> impl Iterator<Item = &'static str> {
@@ -86,6 +88,7 @@ fn document(app: &App, issuer: &Issuer) -> Value {
         "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "introspection_endpoint_auth_methods_supported": methods,
         "introspection_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "introspection_signing_alg_values_supported": ID_TOKEN_ALGORITHMS,
         "revocation_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
@@ -122,7 +125,8 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
         "prompt_values_supported": ["none", "login", "consent", "select_account"],
         "ui_locales_supported": ["en", "de"],
         "code_challenge_methods_supported": ["S256"],
-        "id_token_signing_alg_values_supported": ["RS256", "ES256", "ES384", "ES512", "EdDSA"],
+        "id_token_signing_alg_values_supported": ID_TOKEN_ALGORITHMS,
+        "userinfo_signing_alg_values_supported": ID_TOKEN_ALGORITHMS,
         "request_parameter_supported": false,
         "request_uri_parameter_supported": false,
         "authorization_response_iss_parameter_supported": true,

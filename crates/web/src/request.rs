@@ -104,9 +104,10 @@ pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
     }
 }
 
-fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
+/// The media ranges that the caller accepts, each with its weight.
+fn accepted(headers: &HeaderMap) -> Vec<(String, u32)> {
     let named = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges: Vec<(String, u32)> = named
+    named
         .flat_map(|value| value.split(','))
         .map(|range| {
             let mut parts = range.split(';');
@@ -114,7 +115,19 @@ fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
             (essence, weight(parts))
         })
         .filter(|(essence, _)| !essence.is_empty())
-        .collect();
+        .collect()
+}
+
+/// Whether the caller names this media type, and accepts JSON, the usual answer, no more gladly.
+pub fn prefers(headers: &HeaderMap, kind: &str) -> bool {
+    let ranges = accepted(headers);
+    let of =
+        |wanted: &str| ranges.iter().filter(|(range, _)| range == wanted).map(|(_, weight)| *weight).max();
+    of(kind).is_some_and(|weight| weight > 0 && Some(weight) >= of("application/json"))
+}
+
+fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
+    let ranges = accepted(headers);
     // the range that says most of a type decides on it
     let takes = |kind: &str| {
         let group = kind.split_once('/').map_or("", |(group, _)| group);
@@ -161,10 +174,28 @@ mod tests {
         sample::select,
     };
 
-    use super::{MediaType, accepts, media_type, read_form};
+    use super::{MediaType, accepts, media_type, prefers, read_form};
 
     fn with(name: header::HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_media_type_is_preferred_where_it_is_named_and_json_is_no_more_welcome() {
+        for (accept, is_preferred) in [
+            ("application/jwt", true),
+            ("Application/JWT;q=0.5, */*", true),
+            ("application/jwt, application/json", true),
+            ("application/jwt;q=0.5, application/json", false),
+            ("application/jwt;q=0", false),
+            ("application/json", false),
+            ("*/*", false),
+            ("application/*", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(prefers(&headers, "application/jwt"), is_preferred, "{accept}");
+        }
+        assert!(!prefers(&HeaderMap::new(), "application/jwt"));
     }
 
     #[test]

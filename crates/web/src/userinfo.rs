@@ -1,18 +1,22 @@
 //! The UserInfo endpoint (OpenID Connect Core 1.0, section 5.3).
 
-use chancery_auth::Issuer;
+use chancery_auth::{Claims, ID_TOKEN, Issuer};
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, ProblemKind};
 use chancery_signin::UserInfoRefusal;
 use http::{Method, Response, request::Parts};
+use serde_json::{Value, json};
 
 use crate::{
     answer::{AnswerBody, respond},
     app::{App, NO_TOKEN, unauthorized},
     body::{RequestBody, SMALL_BODY},
     guard::{PresentedToken, check, invalid},
-    request::{MediaType, Scheme, access_token, media_type, read_form},
+    request::{MediaType, Scheme, access_token, media_type, prefers, read_form},
 };
+
+/// The media type of a signed answer (section 5.3.2).
+const SIGNED: &str = "application/jwt";
 
 /// Answers with the claims about the person of an access token, which comes in the header or, by POST, in a form.
 pub async fn answer(
@@ -28,10 +32,13 @@ pub async fn answer(
     let known = app.rights.load(&app.store, &app.token_service, Some(token), None, now).await?;
     let claims = known.claims.filter(|claims| claims.is_current(now) && claims.iss == issuer.url);
     let Some(claims) = claims else { return Err(invalid(scheme)) };
-    let needs_nonce = known.caller.is_some_and(|caller| caller.needs_nonce);
+    let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
     let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
     check(app, parts, &presented, now).await?;
     match app.provider(&app.store).userinfo(&claims, now).await? {
+        Ok(told) if prefers(&parts.headers, SIGNED) => {
+            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, told), now).await?))
+        }
         Ok(told) => Ok(respond(200, "application/json", told.to_string())),
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
         Err(UserInfoRefusal::NotServed(detail)) => Err(Problem::new(ProblemKind::Conflict, detail)),
@@ -41,6 +48,20 @@ pub async fn answer(
             Err(Problem::new(ProblemKind::Forbidden, detail).with_header("www-authenticate", challenge))
         }
     }
+}
+
+/// The claims as a JWT for the client app of the access token, signed by the key that signs ID tokens.
+async fn sign(
+    app: &App,
+    issuer: &Issuer,
+    (claims, mut told): (&Claims, Value),
+    now: Timestamp,
+) -> Result<String, Problem> {
+    if let Some(members) = told.as_object_mut() {
+        members.insert("iss".to_owned(), json!(issuer.url));
+        members.insert("aud".to_owned(), json!(claims.client_id));
+    }
+    Ok(app.token_service.sign_id_token(&app.store, (ID_TOKEN, |_: &str| told), issuer, now).await?)
 }
 
 async fn token_of_form(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Option<String>, Problem> {

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, introspect, revoke};
+use chancery_auth::{
+    ClientCertificate, EndpointRequest, Introspection, Issuer, OAuthError, Proof, introspect, revoke,
+};
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, shows_refresh_token};
@@ -19,7 +21,7 @@ use crate::{
     pages::seconds_of,
     proof_limiter::About,
     refused::Refused,
-    request::{dpop_proofs, text},
+    request::{dpop_proofs, prefers, text},
 };
 
 impl SystemRoute {
@@ -56,11 +58,11 @@ impl SystemRoute {
                     Refused::of_browser((self.path(), &issuer), &[], refusal).tell(app, now).await;
                 }
                 let body = json!({ "error": error, "error_description": problem.detail });
-                Ok((body.to_string(), None, status))
+                Ok(Answered { status, ..Answered::json(body.to_string()) })
             }
         };
         let (mut response, nonce) = match answer {
-            Ok((body, nonce, status)) => (respond(status, "application/json", body), nonce),
+            Ok(Answered { body, media_type, nonce, status }) => (respond(status, media_type, body), nonce),
             Err(error) => {
                 let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.make(now));
                 (respond(error.status, "application/json", error.body()), nonce)
@@ -118,19 +120,19 @@ impl SystemRoute {
         let is_refresh_token = app.sign_in.is_on && shows_refresh_token(request);
         match self {
             Self::Introspect if is_refresh_token => {
-                Ok((app.provider(store).introspect_refresh_token(request).await?, None, 200))
+                Ok(app.provider(store).introspect_refresh_token(request).await?.into())
             }
             Self::Revoke if is_refresh_token => {
                 app.provider(store).revoke_refresh_token(request).await?;
-                Ok((String::new(), None, 200))
+                Ok(Answered::json(String::new()))
             }
-            Self::Introspect => Ok((introspect(store, token_service, rights, request).await?, None, 200)),
+            Self::Introspect => Ok(introspect(store, token_service, rights, request).await?.into()),
             Self::Revoke => {
                 revoke(store, token_service, rights, request).await?;
-                Ok((String::new(), None, 200))
+                Ok(Answered::json(String::new()))
             }
             Self::DeviceAuthorization => {
-                Ok((app.provider(store).authorize_device(request).await?, None, 200))
+                Ok(Answered::json(app.provider(store).authorize_device(request).await?))
             }
             _ => {
                 let (grant_type, granted) = match request.one("grant_type") {
@@ -151,14 +153,38 @@ impl SystemRoute {
                     "unsupported_grant_type" => OAuthError { description: unsupported_grant(app), ..refused },
                     _ => refused,
                 })?;
-                Ok((granted.body, granted.nonce, 200))
+                Ok(Answered { nonce: granted.nonce, ..Answered::json(granted.body) })
             }
         }
     }
 }
 
-/// The body, the nonce for the next proof, the status.
-type EndpointResult = Result<(String, Option<String>, u16), OAuthError>;
+/// The media type of a signed answer of introspection (RFC 9701, section 4).
+const SIGNED_INTROSPECTION: &str = "application/token-introspection+jwt";
+
+/// What an endpoint answers that is no refusal of OAuth.
+struct Answered {
+    body: String,
+    media_type: &'static str,
+    /// The nonce for the next proof.
+    nonce: Option<String>,
+    status: u16,
+}
+
+impl Answered {
+    fn json(body: String) -> Self {
+        Self { body, media_type: "application/json", nonce: None, status: 200 }
+    }
+}
+
+impl From<Introspection> for Answered {
+    fn from(told: Introspection) -> Self {
+        let media_type = if told.is_signed { SIGNED_INTROSPECTION } else { "application/json" };
+        Self { media_type, ..Self::json(told.body) }
+    }
+}
+
+type EndpointResult = Result<Answered, OAuthError>;
 
 fn too_many(wait: i64) -> Response<AnswerBody> {
     let detail = format!("Too many requests came. Try again in {wait} seconds.");
@@ -180,6 +206,7 @@ async fn read_request(
         authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
         proofs: dpop_proofs(&parts.headers),
         certificate: parts.extensions.get::<ClientCertificate>().cloned(),
+        accepts_signed: prefers(&parts.headers, SIGNED_INTROSPECTION),
         issuer,
         path,
         now,

@@ -1,0 +1,151 @@
+//! Answers of the UserInfo and introspection endpoints: signed where the client app asks for that, and for who proves the
+//! possession of a key with the nonce of this server.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_testkit::{Answer, World, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Home, PASSWORD, browser::Browser, change, claims, form, parameter};
+use crate::{
+    id,
+    token::signer::{Signer, encode},
+};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+const SIGNED: (&str, &str) = ("accept", "application/token-introspection+jwt");
+
+/// The text of an answer, and its media type.
+fn told(answer: &Answer) -> (Value, String) {
+    let text = String::from_utf8(answer.bytes.to_vec()).unwrap();
+    (json!(text), answer.header("content-type").unwrap_or_default().to_owned())
+}
+
+/// The header of a JWT.
+fn header(token: &Value) -> Value {
+    let part = token.as_str().unwrap().split('.').next().unwrap();
+    claims(&json!(format!("x.{part}.x")))
+}
+
+/// Whether the header names a key that the issuer publishes.
+async fn is_of_a_known_key(world: &World, token: &Value) -> bool {
+    let keys = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
+    keys["keys"].as_array().unwrap().iter().any(|key| key["kid"] == header(token)["kid"])
+}
+
+async fn introspect(world: &World, home: &Home, token: &str, more: &[(&str, &str)]) -> Answer {
+    let body = form(
+        [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", token)].into_iter(),
+    );
+    let headers: Vec<(&str, &str)> = [FORM].into_iter().chain(more.iter().copied()).collect();
+    world.anonymous.send(Method::POST, "/connect/introspect", &headers, body.into_bytes()).await
+}
+
+async fn tokens(world: &World, home: &Home) -> Value {
+    let (_, answer) = home.sign_in(world).await;
+    home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json()
+}
+
+on_both_engines! {
+    /// OpenID Connect Core 1.0, section 5.3.2: for the client app, by the key of ID tokens.
+    async fn userinfo_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
+        let home = Home::new(&world).await;
+        let tokens = tokens(&world, &home).await;
+        let bearer = format!("Bearer {}", tokens["access_token"].as_str().unwrap());
+        let ask = async |accept: &str| {
+            let headers = [("authorization", bearer.as_str()), ("accept", accept)];
+            world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await.is(200)
+        };
+        let (token, media_type) = told(&ask("application/jwt").await);
+        assert_eq!(media_type, "application/jwt");
+        let (signed, mut plain) = (claims(&token), ask("application/json").await.json());
+        assert_eq!(signed["email"], json!("ann@example.com"));
+        let more = json!({ "iss": claims(&tokens["id_token"])["iss"], "aud": home.app["id"] });
+        plain.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(signed, plain);
+        assert_eq!(header(&token), header(&tokens["id_token"]), "the key of ID tokens");
+        assert!(is_of_a_known_key(&world, &token).await);
+        assert_eq!(ask("*/*").await.header("content-type"), Some("application/json"));
+    }
+
+    /// RFC 9701: a token, or that there is none, and in either case by the key of ID tokens.
+    async fn introspection_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
+        let home = Home::new(&world).await;
+        let made = tokens(&world, &home).await;
+        let access = made["access_token"].as_str().unwrap();
+        for (shown, is_active) in [(access, true), ("nothing", false)] {
+            let answer = introspect(&world, &home, shown, &[SIGNED]).await.is(200);
+            let (token, media_type) = told(&answer);
+            assert_eq!(media_type, "application/token-introspection+jwt");
+            let (head, said) = (header(&token), claims(&token));
+            assert_eq!(head["typ"], json!("token-introspection+jwt"));
+            assert_eq!((&said["iss"], &said["aud"]), (&claims(&made["id_token"])["iss"], &home.app["id"]));
+            assert!(said["iat"].is_i64() && said.get("sub").is_none() && said.get("exp").is_none(), "{said}");
+            assert_eq!(said["token_introspection"]["active"], json!(is_active));
+            assert!(is_of_a_known_key(&world, &token).await);
+            let plain = introspect(&world, &home, shown, &[]).await.is(200).json();
+            assert_eq!(said["token_introspection"], plain);
+        }
+    }
+
+    /// FAPI 2.0 Message Signing, section 5.5: whatever the client app accepts.
+    async fn introspection_is_always_signed_for_message_signing(world: World) {
+        let home = Home::new(&world).await;
+        let made = tokens(&world, &home).await;
+        // what the profile asks for besides has nothing to do with introspection
+        let profile = "UPDATE client_app SET security_profile = 'Fapi2MessageSigning' WHERE name = 'Harbour Ledger'";
+        world.sql(vec![(profile, Vec::new())]).await;
+        let answer = introspect(&world, &home, made["access_token"].as_str().unwrap(), &[]).await.is(200);
+        let (token, media_type) = told(&answer);
+        assert_eq!(media_type, "application/token-introspection+jwt");
+        assert_eq!(header(&token)["typ"], json!("token-introspection+jwt"));
+    }
+
+    /// What cannot be encrypted as the client app is set is not told of a refresh token either.
+    async fn a_refresh_token_is_not_introspected_in_clear_where_encryption_is_set(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        let made = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let refresh = made["refresh_token"].as_str().unwrap();
+        assert_eq!(introspect(&world, &home, refresh, &[]).await.is(200).json()["active"], json!(true));
+        let signed = told(&introspect(&world, &home, refresh, &[SIGNED]).await.is(200)).0;
+        assert_eq!(claims(&signed)["token_introspection"]["active"], json!(true));
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "introspectionEncryptedResponseAlg": "RSA-OAEP-256" })).await;
+        let refused = introspect(&world, &home, refresh, &[]).await.is(400).json();
+        assert_eq!(refused["error"], json!("unauthorized_client"), "{refused}");
+    }
+
+    /// `requireDpopNonce`: RFC 9449, section 9, at the UserInfo endpoint as at the services.
+    async fn userinfo_asks_for_the_nonce_that_the_client_app_must_prove(world: World) {
+        let home = Home::new(&world).await;
+        let configuration = json!({
+            "clientAppId": home.app["id"], "tokenEndpointAuthMethod": "client_secret_post",
+            "dpopBoundAccessTokens": true,
+        });
+        world.make("ClientAppAuthenticationConfiguration", configuration).await;
+        let own = Signer::new("");
+        let (_, answer) = home.sign_in(&world).await;
+        let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
+        let body = home.redeeming(&parameter(&answer, "code").unwrap(), &[]).into_bytes();
+        let redeemed = world.anonymous.send(Method::POST, "/connect/token", &[FORM, ("dpop", &proof)], body).await;
+        let token = redeemed.is(200).json()["access_token"].as_str().unwrap().to_owned();
+        let url = format!("{}/connect/userinfo", world.base);
+        let scheme = format!("DPoP {token}");
+        let ask = async |proof: String| {
+            let headers = [("authorization", scheme.as_str()), ("dpop", proof.as_str())];
+            world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await
+        };
+        ask(own.prove_with("GET", &url, &token)).await.expect(200);
+        let path = format!("/ClientAppAuthenticationConfiguration/{}", id(&home.app));
+        change(&world, &path, json!({ "requireDpopNonce": true })).await;
+        let refused = ask(own.prove_with("GET", &url, &token)).await.is(401);
+        let challenge = refused.header("www-authenticate").unwrap();
+        assert!(challenge.starts_with("DPoP ") && challenge.contains("error=\"use_dpop_nonce\""), "{challenge}");
+        let nonce = refused.header("dpop-nonce").unwrap();
+        let hash = encode(digest(&SHA256, token.as_bytes()).as_ref());
+        ask(own.prove("GET", &url, json!({ "nonce": "made up", "ath": hash }))).await.expect(401);
+        ask(own.prove("GET", &url, json!({ "nonce": nonce, "ath": hash }))).await.expect(200);
+    }
+}

@@ -171,7 +171,6 @@ on_both_engines! {
         }
         provider.behave(Behaviour::default());
         for (option, value, name) in [
-            ("CallbackPath", "//evil.example", "callback"),
             ("AdditionalScopes", "a\"b", "scopes"),
             ("RequestResources", "nowhere", "resources"),
         ] {
@@ -180,7 +179,13 @@ on_both_engines! {
             assert_eq!((failing(&begun), &begun["url"]), (vec![(name.to_owned(), json!(option))], &Value::Null));
             set_option(&world, &made, option, "").await;
         }
-        for authority in ["http://127.0.0.1:1", "http://10.0.0.1", "ftp://a.example"] {
+        for (option, wrong) in [("CallbackPath", "//evil.example"), ("CallbackPath", "/connect/token"), ("Authority", "ftp://a.example")] {
+            set_option(&world, &made, option, wrong).await;
+            begin(&world.admin, &path).await.problem(409, "conflict");
+            let right = if option == "Authority" { provider.issuer.as_str() } else { "" };
+            set_option(&world, &made, option, right).await;
+        }
+        for authority in ["http://127.0.0.1:1", "http://10.0.0.1"] {
             set_option(&world, &made, "Authority", authority).await;
             let begun = begin(&world.admin, &path).await.is(200).json();
             assert_eq!((failing(&begun), &begun["url"]), (vec![("discovery".to_owned(), json!("Authority"))], &Value::Null), "{authority}");

@@ -90,7 +90,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
             }
             None => with("text", vec![("value", json!(value)), ("is_wide", json!(false))]),
         },
-        Form::List | Form::Links | Form::Recipients => {
+        Form::Links | Form::Recipients | Form::Origins | Form::Aaguids => {
             let lines: Vec<&str> = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
             with("tags", vec![("value", json!(lines.join("\n")))])
         }
@@ -105,6 +105,9 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
         | Form::Colour
         | Form::Address
         | Form::Page
+        | Form::Endpoint
+        | Form::CallbackPath
+        | Form::Domain
         | Form::Sender
         | Form::LinkTemplate
         | Form::MailServer => {
@@ -147,7 +150,7 @@ pub fn sent(name: &str, entry: Option<&Entry>, form: &Parameters) -> Option<Stri
                 unit.zip(text.parse::<i64>().ok()).and_then(|((_, unit), number)| number.checked_mul(*unit));
             length.filter(|length| *length >= 0).map_or_else(|| text.to_owned(), clock)
         }
-        Form::List | Form::Links | Form::Recipients => {
+        Form::Links | Form::Recipients | Form::Origins | Form::Aaguids => {
             let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             lines.join(",")
         }

@@ -97,7 +97,12 @@ fn another(entry: &Entry, now: &str) -> String {
         Form::LinkTemplate => "https://example.com/reset?token={token}".to_owned(),
         Form::Colour => "#123456".to_owned(),
         Form::Links => "Help https://help.example.com".to_owned(),
-        Form::List | Form::Text | Form::Address | Form::Page => "https://example.com".to_owned(),
+        Form::Domain => "example.com".to_owned(),
+        Form::Aaguids => "8446ccb9-ab1d-b374-750b-2367ff6f3a1f".to_owned(),
+        Form::CallbackPath => "/signin-oidc".to_owned(),
+        Form::Text | Form::Address | Form::Page | Form::Endpoint | Form::Origins => {
+            "https://example.com".to_owned()
+        }
     };
     match (now == other, entry.default) {
         (false, _) => other,

@@ -101,8 +101,8 @@ const fn store(name: &'static str, default: &'static str, form: Form) -> Entry {
     entry(Owner::UserStore, name, default, form)
 }
 
-const fn mandatory(owner: Owner, name: &'static str) -> Entry {
-    Entry { mandatory: true, ..entry(owner, name, "", Form::Text) }
+const fn mandatory(owner: Owner, name: &'static str, form: Form) -> Entry {
+    Entry { mandatory: true, ..entry(owner, name, "", form) }
 }
 
 const fn secret(entry: Entry) -> Entry {
@@ -155,13 +155,13 @@ pub static CATALOGUE: &[Entry] = &[
     open(store("UserDeletionQuarantineEnabled", "true", Form::Flag)),
     open(store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(SECOND, 100 * YEAR))),
     store("PasskeyEnabled", "true", Form::Flag),
-    store("PasskeyRelyingPartyId", "", Form::Text),
+    store("PasskeyRelyingPartyId", "", Form::Domain),
     store("PasskeyRelyingPartyName", "", Form::Text),
-    store("PasskeyAllowedOrigins", "", Form::List),
+    store("PasskeyAllowedOrigins", "", Form::Origins),
     store("PasskeyUserVerification", "required", Form::Choice(&["required", "preferred", "discouraged"])),
     store("PasskeyAttestation", "none", Form::Choice(&["none", "indirect", "direct", "enterprise"])),
-    store("PasskeyAllowedAaguids", "", Form::List),
-    store("PasskeyBlockedAaguids", "", Form::List),
+    store("PasskeyAllowedAaguids", "", Form::Aaguids),
+    store("PasskeyBlockedAaguids", "", Form::Aaguids),
     store("PasskeyRequiredCredentialCount", "2", Form::Number(0, 100)),
     store("PasskeyRequiredVerifiedSecurityContactCount", "1", Form::Number(0, 100)),
     store("PasskeyBindingMaturity", "7.00:00:00", Form::Span(0, 10 * YEAR)),
@@ -176,10 +176,10 @@ pub static CATALOGUE: &[Entry] = &[
     open(store("ScimRateLimit", "100", Form::Number(1, 100_000))),
     open(store("ScimMassChangeLimit", "500", COUNT)),
 
-    mandatory(Owner::OpenIdConnect, "Authority"),
-    mandatory(Owner::OpenIdConnect, "ClientId"),
-    secret(mandatory(Owner::OpenIdConnect, "ClientSecret")),
-    entry(Owner::OpenIdConnect, "CallbackPath", "", Form::Text),
+    mandatory(Owner::OpenIdConnect, "Authority", Form::Endpoint),
+    mandatory(Owner::OpenIdConnect, "ClientId", Form::Text),
+    secret(mandatory(Owner::OpenIdConnect, "ClientSecret", Form::Text)),
+    entry(Owner::OpenIdConnect, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::OpenIdConnect, "RequestResources", "", Form::Text),
     entry(Owner::OpenIdConnect, "AdditionalScopes", "", Form::Text),
     entry(Owner::OpenIdConnect, "ScimEnabled", "false", Form::Flag),
@@ -190,30 +190,30 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::OpenIdConnect, "ScimRateLimit", "100", Form::Number(1, 100_000)),
     entry(Owner::OpenIdConnect, "ScimMassChangeLimit", "500", COUNT),
 
-    mandatory(Owner::AdfsOAuth, "Authority"),
-    mandatory(Owner::AdfsOAuth, "ClientId"),
-    secret(mandatory(Owner::AdfsOAuth, "ClientSecret")),
-    entry(Owner::AdfsOAuth, "CallbackPath", "", Form::Text),
+    mandatory(Owner::AdfsOAuth, "Authority", Form::Endpoint),
+    mandatory(Owner::AdfsOAuth, "ClientId", Form::Text),
+    secret(mandatory(Owner::AdfsOAuth, "ClientSecret", Form::Text)),
+    entry(Owner::AdfsOAuth, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::AdfsOAuth, "AdditionalScopes", "", Form::Text),
 
-    mandatory(Owner::Microsoft, "ClientId"),
-    secret(mandatory(Owner::Microsoft, "ClientSecret")),
-    entry(Owner::Microsoft, "CallbackPath", "", Form::Text),
+    mandatory(Owner::Microsoft, "ClientId", Form::Text),
+    secret(mandatory(Owner::Microsoft, "ClientSecret", Form::Text)),
+    entry(Owner::Microsoft, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::Microsoft, "AdditionalScopes", "", Form::Text),
 
-    mandatory(Owner::Google, "ClientId"),
-    secret(mandatory(Owner::Google, "ClientSecret")),
-    entry(Owner::Google, "CallbackPath", "", Form::Text),
+    mandatory(Owner::Google, "ClientId", Form::Text),
+    secret(mandatory(Owner::Google, "ClientSecret", Form::Text)),
+    entry(Owner::Google, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::Google, "AdditionalScopes", "", Form::Text),
 
-    mandatory(Owner::Facebook, "ClientId"),
-    secret(mandatory(Owner::Facebook, "ClientSecret")),
-    entry(Owner::Facebook, "CallbackPath", "", Form::Text),
+    mandatory(Owner::Facebook, "ClientId", Form::Text),
+    secret(mandatory(Owner::Facebook, "ClientSecret", Form::Text)),
+    entry(Owner::Facebook, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::Facebook, "AdditionalScopes", "", Form::Text),
 
-    mandatory(Owner::Twitter, "ClientId"),
-    secret(mandatory(Owner::Twitter, "ClientSecret")),
-    entry(Owner::Twitter, "CallbackPath", "", Form::Text),
+    mandatory(Owner::Twitter, "ClientId", Form::Text),
+    secret(mandatory(Owner::Twitter, "ClientSecret", Form::Text)),
+    entry(Owner::Twitter, "CallbackPath", "", Form::CallbackPath),
     entry(Owner::Twitter, "AdditionalScopes", "", Form::Text),
 
     entry(Owner::MfaEmail, "EMailSenderAddress", "", Form::Sender),
@@ -228,7 +228,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaTotp, "Algorithm", "SHA1", Form::Choice(&["SHA1", "SHA256", "SHA512"])),
     entry(Owner::MfaTotp, "Issuer", "", Form::Text),
 
-    entry(Owner::MfaSms, "GatewayUrl", "", Form::Text),
+    entry(Owner::MfaSms, "GatewayUrl", "", Form::Endpoint),
     secret(entry(Owner::MfaSms, "GatewayToken", "", Form::Text)),
     entry(Owner::MfaSms, "CodeLength", "6", Form::Number(4, 12)),
     entry(Owner::MfaSms, "CodeLifetime", "00:05:00", Form::Span(10 * SECOND, HOUR)),

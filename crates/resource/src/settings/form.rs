@@ -2,6 +2,7 @@
 
 use chancery_record::{MailAddress, MailServerSettings};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
+use uuid::Uuid;
 
 /// The form that the text of an option must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +13,6 @@ pub enum Form {
     Number(i64, i64),
     /// A length of time, `[d.]hh:mm:ss` or ISO 8601; at least and at most this many milliseconds.
     Span(i64, i64),
-    /// Names or addresses separated by commas.
-    List,
     /// One of these words, in any case.
     Choice(&'static [&'static str]),
     /// Any text.
@@ -32,6 +31,17 @@ pub enum Form {
     Address,
     /// An address of a page in the web, or a path at this server.
     Page,
+    /// An https address, or an http one where the operator allows that.
+    Endpoint,
+    /// A path of this server, below none of its own.
+    CallbackPath,
+    /// A domain name, such as `example.com`.
+    Domain,
+    /// Origins of pages and apps as browsers write them, separated by commas.
+    Origins,
+    /// The ids of models of authenticators, separated by commas. What is wrong in part stays in effect: as a list of what is
+    /// admitted it admits less, and as one of what is blocked it blocks the others.
+    Aaguids,
     /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
     Links,
 }
@@ -46,7 +56,9 @@ impl Form {
             Self::Flag => ("Boolean", "Checkbox"),
             Self::Number(..) => ("Integer", "Number"),
             Self::Span(..) => ("TimeSpan", "Duration"),
-            Self::List | Self::Links | Self::Recipients => ("CommaSeparatedString", "Tags"),
+            Self::Links | Self::Recipients | Self::Origins | Self::Aaguids => {
+                ("CommaSeparatedString", "Tags")
+            }
             Self::Choice(_)
             | Self::Text
             | Self::MailServer
@@ -54,6 +66,9 @@ impl Form {
             | Self::LinkTemplate
             | Self::Colour
             | Self::Page
+            | Self::Endpoint
+            | Self::CallbackPath
+            | Self::Domain
             | Self::Address => ("String", "Text"),
         }
     }
@@ -68,16 +83,71 @@ impl Form {
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Self::MailServer => MailServerSettings::read(text).is_ok(),
             Self::Sender => MailAddress::read_named(text).is_some(),
-            Self::Recipients => {
-                let mut all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
-                all.all(|one| MailAddress::read(one).is_some())
-            }
+            Self::Recipients => listed(text).all(|one| MailAddress::read(one).is_some()),
             Self::LinkTemplate => is_link_template(text),
             Self::Colour => is_colour(text),
             Self::Address => is_address(text),
             Self::Page => is_path(text) || is_of_web(text),
             Self::Links => links(text).is_some(),
-            Self::List | Self::Text => true,
+            Self::Endpoint => is_of_web(text) && !text.contains('#'),
+            Self::CallbackPath => is_callback_path(text),
+            Self::Domain => is_domain(text),
+            Self::Origins => listed(text).all(is_origin),
+            Self::Aaguids => listed(text).all(|one| Uuid::try_parse(one).is_ok()),
+            Self::Text => true,
+        }
+    }
+}
+
+/// The parts of a list, without blanks around them.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|one| !one.is_empty())
+}
+
+/// What the paths of this server begin with: another's answer at one of them would never arrive.
+const OWN_PATHS: [&str; 13] = [
+    "api",
+    "connect",
+    "console",
+    "content",
+    "external",
+    "health",
+    "metrics",
+    "openapi",
+    "password",
+    "scim",
+    "signin",
+    "t",
+    ".well-known",
+];
+
+fn is_callback_path(text: &str) -> bool {
+    let first = text.split('/').nth(1).unwrap_or_default();
+    let is_own = OWN_PATHS.iter().any(|own| own.eq_ignore_ascii_case(first));
+    is_path(text) && text.len() > 1 && text.is_ascii() && !text.contains(['?', '#']) && !is_own
+}
+
+fn is_domain(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(is_letter)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// Whether a text is the origin of a page, or of an app on Android or iOS (WebAuthn Level 3, section 5.8.1).
+fn is_origin(text: &str) -> bool {
+    let app = ["android:apk-key-hash:", "ios:bundle-id:"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    match app {
+        Some(id) => {
+            !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        }
+        None => {
+            let host = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
+            is_of_web(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
         }
     }
 }
@@ -122,8 +192,7 @@ fn is_plain(text: &str) -> bool {
 
 /// Names of links with their addresses: `Privacy https://example.com/privacy, Imprint /imprint`.
 pub fn links(text: &str) -> Option<Vec<(&str, &str)>> {
-    let listed = text.split(',').map(str::trim).filter(|link| !link.is_empty());
-    let links: Option<Vec<_>> = listed
+    let links: Option<Vec<_>> = listed(text)
         .map(|link| {
             let (name, address) = link.rsplit_once(char::is_whitespace)?;
             let name = name.trim_end();
@@ -248,6 +317,80 @@ mod tests {
         ] {
             assert!(form.fits("") && good.iter().all(|text| form.fits(text)), "{form:?}");
             assert!(!wrong.iter().any(|text| form.fits(text)), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn what_passkeys_and_providers_need() {
+        let model = "8446ccb9-ab1d-b374-750b-2367ff6f3a1f";
+        let plain = model.replace('-', "");
+        for (form, good, wrong) in [
+            (
+                Form::Aaguids,
+                vec![
+                    model,
+                    plain.as_str(),
+                    "8446CCB9-AB1D-B374-750B-2367FF6F3A1F, 00000000-0000-0000-0000-000000000000,",
+                ],
+                vec!["8446ccb9", "a security key", "8446ccb9-ab1d-b374-750b-2367ff6f3a1f; 8446ccb9"],
+            ),
+            (
+                Form::Domain,
+                vec!["example.com", "localhost", "Login.Example.COM", "xn--bcher-kva.example"],
+                vec![
+                    "https://example.com",
+                    "example.com:8443",
+                    "exa mple.com",
+                    ".example.com",
+                    "-a.example",
+                    "a..b",
+                ],
+            ),
+            (
+                Form::Origins,
+                vec![
+                    "https://example.com, http://localhost:3000/",
+                    "android:apk-key-hash:sYUC8p5I9SxqFernBPHmDxz_YVZXmVJdW8s-m3RTTqE",
+                    "ios:bundle-id:com.example.app",
+                ],
+                vec![
+                    "example.com",
+                    "https://example.com/login",
+                    "https://",
+                    "https://a@b",
+                    "android:apk-key-hash:",
+                ],
+            ),
+            (
+                Form::Endpoint,
+                vec!["https://sms.example.com/send?x=1", "http://127.0.0.1:8080/"],
+                vec![
+                    "sms.example.com",
+                    "/send",
+                    "ftp://sms.example.com",
+                    "https://",
+                    "https://a b",
+                    "https://a/#b",
+                ],
+            ),
+            (
+                Form::CallbackPath,
+                vec!["/signin-oidc", "/callback/partner"],
+                vec![
+                    "signin-oidc",
+                    "/",
+                    "//evil.example",
+                    "/a?b",
+                    "/connect/token",
+                    "/API/x",
+                    "/console",
+                    "https://a",
+                ],
+            ),
+        ] {
+            assert!(form.fits(""), "{form:?}");
+            good.iter().for_each(|text| assert!(form.fits(text), "{form:?} {text}"));
+            wrong.iter().for_each(|text| assert!(!form.fits(text), "{form:?} {text}"));
         }
     }
 

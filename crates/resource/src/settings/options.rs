@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CATALOGUE, Entry, Owner, catalogue::find, form};
+use super::{CATALOGUE, Entry, Form, Owner, catalogue::find, form};
 
 /// The options of one owner: the values set, and the catalogue's default where a value is missing, empty or
 /// invalid.
@@ -23,6 +23,7 @@ impl Options {
     pub fn strict(mut self) -> Self {
         for entry in self.owner.entries().filter(|entry| !entry.secret) {
             if let Some(value) = self.values.get_mut(entry.name)
+                && entry.form != Form::Aaguids
                 && !entry.form.fits(value)
             {
                 *value = entry.strictest();
@@ -48,7 +49,11 @@ impl Options {
         let given = self.values.get(name).map(String::as_str).filter(|text| !text.is_empty());
         match (given, entry) {
             // a secret may still be encrypted here, so that its form cannot be checked
-            (Some(text), Some(entry)) if entry.secret || entry.form.fits(text) => text,
+            (Some(text), Some(entry))
+                if entry.secret || entry.form == Form::Aaguids || entry.form.fits(text) =>
+            {
+                text
+            }
             (Some(text), None) => text,
             (_, Some(entry)) => entry.default,
             (None, None) => "",
@@ -114,6 +119,14 @@ mod tests {
         assert_eq!(options.text("ClaimIssuer"), "UserStore");
         assert_eq!(options.contradiction(), None);
         assert_eq!(options.strict().number("PasswordMaxLength"), 1);
+    }
+
+    #[test]
+    fn a_list_of_models_that_is_wrong_does_not_admit_all() {
+        let set = HashMap::from([("PasskeyAllowedAaguids".to_owned(), "a security key".to_owned())]);
+        let options = Options::new(Owner::UserStore, set);
+        assert_eq!(options.text("PasskeyAllowedAaguids"), "a security key");
+        assert_eq!(options.strict().text("PasskeyAllowedAaguids"), "a security key");
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub struct Application {
     pub logout_uris: Vec<String>,
     /// Its own scopes.
     pub scopes: Vec<OwnScope>,
-    /// Its own resources.
+    /// The keys of its own resources.
     pub resources: Vec<String>,
     /// What administrators say of it to its views.
     pub metadata: serde_json::Map<String, serde_json::Value>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chancery_oauth::{Code, Refusal, is_same_resource, normal_resource};
+use chancery_oauth::{Code, Refusal, STANDARD_SCOPES, is_same_resource, normal_resource};
 use chancery_record::Value;
 use chancery_resource::{PLATFORM, Sql, StoreError, Tx};
 
@@ -82,6 +82,56 @@ pub fn as_registered(tx: &mut Tx<'_>, asked: &[String]) -> Result<Vec<String>, S
         if known.contains(name) { name.clone() } else { same().unwrap_or(name).clone() }
     };
     Ok(asked.iter().map(registered).collect())
+}
+
+/// What a resource is called to people.
+pub struct NamedResource {
+    /// What it is called in requests.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+}
+
+/// What is asked for as far as it is a resource, as its owner calls it: the client app itself, else a client app of the
+/// owner's subscription.
+///
+/// # Errors
+/// Errors of the store.
+pub fn named_resources(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    asked: &[String],
+) -> Result<Vec<NamedResource>, StoreError> {
+    let is_other = |word: &String| {
+        let word = word.as_str();
+        // pages name what gives rights at the platform: no client app may call it something harmless
+        STANDARD_SCOPES.contains(&word)
+            || PLATFORM.contains(&word)
+            || application.scopes.iter().any(|own| own.key == word)
+    };
+    let mut keys = asked.iter().filter(|word| !is_other(word)).peekable();
+    if keys.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut sql = Sql::new(
+        "SELECT r.key, r.name, r.description FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+         JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id WHERE r.key IN ",
+    );
+    sql.add_list(keys.map(|key| Value::Text(key.clone())));
+    sql.add(" ORDER BY CASE WHEN r.client_app_id = ");
+    let sql = sql.bind(application.id).push(" THEN 0 ELSE 1 END, r.rid");
+    let mut named: Vec<NamedResource> = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let key = row.text(0)?;
+        if !named.iter().any(|known| known.key == key) {
+            let (name, description) = (row.text(1)?.to_owned(), row.optional_text(2)?);
+            named.push(NamedResource { key: key.to_owned(), name, description });
+        }
+        Ok(())
+    })?;
+    Ok(named)
 }
 
 /// What a token request asks of what was granted: all of it, or a part (RFC 8707, section 2.2).

@@ -31,8 +31,8 @@ pub enum Decided {
     GoOn(Box<Flow>),
     /// The person is signed in, and consent is due in this flow.
     SignedIn(Box<Flow>, NewSession),
-    /// The sign-in is complete, with the code if one was asked for.
-    Complete(Option<String>, NewSession),
+    /// The sign-in is complete, with the code if one was asked for, and the person's language.
+    Complete(Option<String>, NewSession, Option<String>),
 }
 
 /// All that the transaction needs that completes a sign-in at a user store.
@@ -85,6 +85,7 @@ impl Provider<'_> {
             Decided::GoOn(flow) => {
                 kept.flow = *flow;
                 let examined = self.examine(visit, &kept, &circumstances).await?;
+                kept.locale = examined.locale().cloned();
                 after_post(kept.clone(), self.step(visit, kept, circumstances, examined).await?)
             }
             Decided::SignedIn(flow, session) => {
@@ -92,11 +93,13 @@ impl Provider<'_> {
                 kept.has_signed_in = true;
                 Outcome::GoTo(kept.into(), CONSENT, Some(session))
             }
-            Decided::Complete(_, session) if kept.device.is_some() => {
+            Decided::Complete(_, session, locale) if kept.device.is_some() => {
+                kept.locale = locale;
                 // by this browser's session the flow is complete now
                 Outcome::GoTo(kept.into(), DEVICE, Some(session))
             }
-            Decided::Complete(code, session) => {
+            Decided::Complete(code, session, locale) => {
+                kept.locale = locale;
                 let Some((addressing, _)) = kept.request() else {
                     return Ok(Outcome::GoTo(kept.into(), CONTINUE, Some(session)));
                 };
@@ -193,7 +196,7 @@ impl Completion {
             return Ok(Some(Decided::SignedIn(due.flow().clone().into(), session)));
         };
         let code = code::issue(context, tx, (&self.circumstances, &self.request), signed_in, id)?;
-        Ok(Some(Decided::Complete(code, session)))
+        Ok(Some(Decided::Complete(code, session, admitted.contact.locale.clone())))
     }
 
     /// Remembers this browser where that was ticked beside a second factor, and the tenant lets it.

@@ -344,7 +344,8 @@ pub fn confirm_page(circumstances: &Circumstances, kept: &KeptFlow, examined: &E
         "user_code": kept.device.as_ref().map(|device| &device.user_code),
     });
     let page = Page::new("DeviceCode", DEVICE, context);
-    page.of(&circumstances.application, circumstances.tenant_of(examined))
+    let page = page.of(&circumstances.application, circumstances.tenant_of(examined));
+    page.in_language(examined.locale().cloned())
 }
 
 /// The page of a device that was turned away.
@@ -368,8 +369,8 @@ pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
 }
 
 /// The page once it is decided.
-pub fn decided_page(step: &str) -> Page {
-    Page::new("DeviceCode", DEVICE, json!({ "step": step }))
+pub fn decided_page(step: &str, locale: Option<String>) -> Page {
+    Page::new("DeviceCode", DEVICE, json!({ "step": step })).in_language(locale)
 }
 
 #[cfg(test)]

@@ -66,6 +66,9 @@ pub struct KeptFlow {
     /// Whether the person was signed in: a session that ended since is not made anew.
     #[serde(default)]
     pub has_signed_in: bool,
+    /// The language of the person whose sign-in has come to its end, for the pages that look nothing up any more.
+    #[serde(default)]
+    pub locale: Option<String>,
     /// Where the flow ends, once it has: the address of the answer to the client app.
     pub answer: Option<String>,
     /// Whether the client app was answered.
@@ -127,6 +130,7 @@ impl KeptFlow {
             prefers_password: false,
             is_changed: false,
             has_signed_in: false,
+            locale: None,
             answer: None,
             has_ended: false,
         }

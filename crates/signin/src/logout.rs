@@ -82,8 +82,14 @@ impl Provider<'_> {
             sending.spawn(async move {
                 let body = PostBody::form(format!("logout_token={token}"));
                 let sent = post(permission, &delivery.uri, body, LIMITS, &policy).await;
-                if let Err(failure) = &sent {
-                    tracing::debug!(client_app = %delivery.application, ?failure, "a sign-out is not told");
+                match &sent {
+                    Err(failure) => {
+                        tracing::info!(client_app = %delivery.application, %failure, "a client app cannot be told of a sign-out");
+                    }
+                    Ok(status) if !(200..300).contains(status) => {
+                        tracing::info!(client_app = %delivery.application, status, "a client app refuses to be told of a sign-out");
+                    }
+                    Ok(_) => {}
                 }
                 // a client app that refuses the token for good is not asked again (section 2.8)
                 (delivery, sent.is_ok_and(|status| (200..300).contains(&status) || status == 400))

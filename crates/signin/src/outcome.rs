@@ -63,12 +63,14 @@ pub struct Page {
     pub owners: Owners,
     /// The security epoch, where this request has read it.
     pub epoch: Option<i64>,
+    /// The language of the person, once it is known who that is.
+    pub locale: Option<String>,
 }
 
 impl Page {
     /// A page.
     pub fn new(view: &'static str, step: &'static str, context: serde_json::Value) -> Self {
-        Self { view, step, status: 200, context, owners: Owners::default(), epoch: None }
+        Self { view, step, status: 200, context, owners: Owners::default(), epoch: None, locale: None }
     }
 
     /// The page, as that of a client app in a tenant.
@@ -76,6 +78,12 @@ impl Page {
     pub fn of(self, application: &Application, tenant: Option<Uuid>) -> Self {
         let owners = Owners { tenant, client_app: Some(application.id), subscription: None };
         Self { owners, epoch: Some(application.epoch), ..self }
+    }
+
+    /// The page, for a person with this language.
+    #[must_use]
+    pub fn in_language(self, locale: Option<String>) -> Self {
+        Self { locale, ..self }
     }
 }
 

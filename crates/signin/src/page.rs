@@ -137,7 +137,8 @@ pub fn page_for(
     }
     members.extend(added);
     let tenant = circumstances.tenant_of(examined);
-    Page::new(view, step, Value::Object(members)).of(application, tenant)
+    let shown = Page::new(view, step, Value::Object(members)).of(application, tenant);
+    shown.in_language(examined.locale().cloned())
 }
 
 fn action_page(
@@ -203,13 +204,19 @@ fn consent_context(application: &Application, examined: &Examined) -> Value {
         .iter()
         .map(|word| {
             let own = application.scopes.iter().find(|scope| scope.key == *word);
+            let resource = examined.resources.iter().find(|resource| resource.key == *word);
+            let name = own.map(|scope| &scope.name).or(resource.map(|resource| &resource.name));
+            let description = match (own, resource) {
+                (Some(scope), _) => scope.description.as_ref(),
+                (None, resource) => resource.and_then(|resource| resource.description.as_ref()),
+            };
             let is_standard = STANDARD_SCOPES.contains(&word.as_str());
             // a resource is no part of the scope: without it the token would be for something else
             let is_required = word == OPENID || (own.is_none() && !is_standard);
             json!({
                 "key": word,
-                "name": own.map(|scope| &scope.name),
-                "description": own.and_then(|scope| scope.description.as_ref()),
+                "name": name,
+                "description": description,
                 "required": is_required,
             })
         })

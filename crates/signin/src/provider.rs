@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     application::{Application, Applications, OfferedStore},
+    audience::{NamedResource, named_resources},
     claims::Requested,
     counts::Counts,
     kept_flow::KeptFlow,
@@ -71,6 +72,8 @@ pub struct Examined {
     pub due: Due,
     /// What the people of the browser's sessions are called, where that is asked: by the ids of the sessions.
     pub names: HashMap<Uuid, Names>,
+    /// The resources that are asked for, where consent is due.
+    pub resources: Vec<NamedResource>,
     /// The password that is to be changed, where that is due.
     pub password: Option<PasswordState>,
     /// The user of the store, where it is known who is signing in, and that person is admitted.
@@ -80,6 +83,11 @@ pub struct Examined {
 }
 
 impl Examined {
+    /// The language of the person, once it is known who that is.
+    pub fn locale(&self) -> Option<&String> {
+        self.admitted.as_ref()?.contact.locale.as_ref()
+    }
+
     /// Whether the person came by an access pass.
     pub fn is_by_access_pass(&self) -> bool {
         self.is_by(|method| method == Method::AccessPass)
@@ -195,8 +203,12 @@ impl Circumstances {
         if is_named && names.is_empty() && (self.is_of_device || !matches!(due.step(), Step::Done(_))) {
             names = names_of(tx, &asked(sessions))?;
         }
+        let resources = match due.step() {
+            Step::Consent => named_resources(tx, &self.application, &due.flow().request().asked)?,
+            _ => Vec::new(),
+        };
         let lacks_session = lacks_session(&due, sessions);
-        Ok(Examined { due, names, password, admitted, lacks_session })
+        Ok(Examined { due, names, resources, password, admitted, lacks_session })
     }
 }
 

@@ -27,10 +27,11 @@ impl Provider<'_> {
     pub(crate) async fn step(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        mut kept: KeptFlow,
         circumstances: Circumstances,
         examined: Examined,
     ) -> Result<Outcome, Problem> {
+        kept.locale = examined.locale().cloned();
         if !kept.recovery_codes.is_empty() {
             return Ok(Outcome::GoTo(kept.into(), RECOVERY, None));
         }
@@ -87,10 +88,12 @@ impl Provider<'_> {
         if let (Some(address), CONTINUE) = (kept.answer.clone(), page) {
             let name = self.application_of(&kept).await?.map(|application| application.name.clone());
             let context = json!({ "application": { "name": name }, "continue_url": address });
-            return Ok(Outcome::Page(kept.into(), Page::new("Continue", CONTINUE, context)));
+            let shown = Page::new("Continue", CONTINUE, context).in_language(kept.locale.clone());
+            return Ok(Outcome::Page(kept.into(), shown));
         }
         if let Some(step) = kept.device.as_ref().and_then(|device| device.decided.clone()) {
-            return Ok(Outcome::Page(kept.into(), device::decided_page(&step)));
+            let shown = device::decided_page(&step, kept.locale.clone());
+            return Ok(Outcome::Page(kept.into(), shown));
         }
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
@@ -176,6 +179,7 @@ impl Provider<'_> {
         });
         let examined: Examined = examined.await?;
         kept.flow = examined.due.flow().clone();
+        kept.locale = examined.locale().cloned();
         let is_complete = matches!(examined.due.step(), Step::Done(_) | Step::Consent);
         if examined.lacks_session && is_complete && !kept.has_signed_in {
             let (outcome, _) = self.advance(visit, (kept, CONTINUE), |_, _| Ok(Done::Nothing)).await?;

@@ -77,6 +77,30 @@ on_both_engines! {
         assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"));
     }
 
+    /// A resource is called what its owner calls it, and not by its key; the platform's by what the page says alone.
+    async fn resources_are_named_on_the_page(world: World) {
+        let home = home(&world, "Systematic").await;
+        let own = json!({
+            "clientAppId": home.app["id"], "key": "https://ledger.example", "name": "The ledger",
+            "description": "All bookings of the harbour",
+        });
+        world.make("ClientAppResource", own).await;
+        let api = world.make("ClientApp", json!({ "name": "Crane API" })).await;
+        let near = json!({ "clientAppId": api["id"], "key": "urn:cranes", "name": "The cranes" });
+        world.make("ClientAppResource", near).await;
+        let mut browser = Browser::new(&world);
+        let asked = [("resource", "https://ledger.example"), ("scope", "openid")];
+        let page = browser.open(&home.request(&asked)).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(asks(&page) && page.html.contains(">The ledger</label>"), "{}", page.html);
+        assert!(page.html.contains("All bookings of the harbour"), "{}", page.html);
+        let page = browser.open(&home.request(&[("resource", "urn:cranes"), ("scope", "openid")])).await;
+        assert!(asks(&page) && page.html.contains(">The cranes</label>"), "{}", page.html);
+        give_platform(&world, &home).await;
+        let page = browser.open(&home.request(&PLATFORM)).await;
+        assert!(asks(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
+    }
+
     /// Without "Remember my choice" nothing is kept, and nothing beyond what was asked for can be granted.
     async fn a_choice_need_not_be_remembered(world: World) {
         let home = home(&world, "Explicit").await;

@@ -4,8 +4,9 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, change, claims, encode, first, parameter,
-    relate,
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER,
+    browser::{Browser, Page},
+    change, claims, encode, first, parameter, relate,
 };
 use crate::id;
 
@@ -102,6 +103,37 @@ on_both_engines! {
         let headers = [("accept-language", "fr, en;q=0.2, de;q=0.8")];
         let answer = world.anonymous.send(http::Method::GET, "/signin/password?flow=x", &headers, Vec::new()).await;
         assert!(String::from_utf8_lossy(&answer.bytes).contains("lang=\"de\""));
+    }
+
+    /// The person's own language counts once it is known who signs in; what was chosen or asked for comes before it.
+    async fn pages_are_in_the_person_s_language(world: World) {
+        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let now = world.admin.get(&path).await.is(200).json();
+        let body = json!({ "locale": "de-AT", "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, body).await.expect(202);
+        let is_german = |page: &Page| page.html.contains("<html lang=\"de\"");
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(!is_german(&page), "nobody is known yet: {}", page.html);
+        let consent = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(is_german(&consent), "{}", consent.html);
+        let csrf = consent.field("csrf");
+        let fields = [("csrf", csrf.as_str()), ("decision", "allow")];
+        let last = browser.post(&consent.action(), &fields, &[]).await;
+        assert!(is_german(&last), "the page that leads on: {}", last.html);
+        let chosen = browser.open(&home.request(&[])).await;
+        assert!(is_german(&chosen), "{}", chosen.html);
+        let chosen = browser.open(&format!("{}&ui_locales=en", chosen.address)).await;
+        assert!(!is_german(&chosen), "{}", chosen.html);
+        let asked = browser.open(&home.request(&[("ui_locales", "en")])).await;
+        assert!(!is_german(&asked), "{}", asked.html);
+        // where nothing else is due, the page that leads on is the first that is shown to somebody known
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": "Implicit" })).await;
+        let mut other = Browser::new(&world);
+        let page = other.open(&home.request(&[])).await;
+        let last = other.type_password(&page, "ann", PASSWORD).await;
+        assert!(is_german(&last), "{}", last.html);
     }
 
     /// `login_hint` fills the name; without a page it must be the session's person.

@@ -24,13 +24,13 @@ pub fn languages(parts: &Parts) -> Vec<String> {
     weighed.into_iter().map(|(tag, _)| tag).collect()
 }
 
-/// The language: chosen on a page, else asked for by the client app, else preferred by the browser.
-pub fn language(browser: &Browser<'_>) -> Language {
+/// The language: chosen on a page, else asked for by the client app, else the person's own, else preferred by the browser.
+pub fn language(browser: &Browser<'_>, locale: Option<&str>) -> Language {
     let asked =
         browser.kept.as_ref().and_then(|kept| kept.parameters.iter().find(|(name, _)| name == "ui_locales"));
     let chosen = browser.parameter("ui_locales").into_iter().chain(asked.map(|(_, tags)| tags.as_str()));
     let preferred = browser.languages.iter().map(String::as_str);
-    Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(preferred))
+    Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(locale).chain(preferred))
 }
 
 /// The same page in each language.

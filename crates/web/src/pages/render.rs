@@ -57,7 +57,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     let appearance = appearance_of(browser, &shown.page).await;
     let Shown { page, action, csrf, refresh, frames } = shown;
     let nonce = cookies::value(&random::<16>());
-    let language = language(browser);
+    let language = language(browser, page.locale.as_deref());
     let mut context = match page.context {
         Value::Object(members) => members,
         _ => Map::new(),

@@ -29,6 +29,7 @@ pub use call::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, S
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
 pub use call::pool::Pool;
 pub use call::problem::{Problem, ProblemKind};
+pub use call::text_message::{SendText, TextMessage};
 pub use call::webhook::{SendWebhook, WebhookOutcome, WebhookRequest};
 pub use call::work::{Piece, Purpose, Task, Work};
 pub use call::{

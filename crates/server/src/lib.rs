@@ -27,6 +27,7 @@ mod restore;
 mod rows;
 mod running;
 mod start;
+mod text_message;
 mod trail_check;
 mod variables;
 mod webhook;

@@ -1,11 +1,10 @@
 //! What pages need before they are shown: a code that is sent, a secret to be enrolled, what an authenticator is asked.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_fetch::{Limits, PostBody, post};
 use chancery_flow::{Action, Choice, CodeKind, Step};
-use chancery_resource::{Problem, Tx};
+use chancery_resource::{Problem, TextMessage, Tx};
 use chancery_store::Mode;
 use chancery_userstore::passkey::sign_in::{Started, relying_party, start, start_registration};
 use serde_json::{Map, Value, json};
@@ -17,15 +16,8 @@ use crate::{
     outcome::{Outcome, PageError},
     page::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
     provider::{Circumstances, Examined, Provider, Visit, context_of_store},
-    second_factor::{Destination, Enrolling, Purpose, Sending, Text, destination, send, take_back},
+    second_factor::{Destination, Enrolling, Purpose, Sending, destination, send, take_back},
 };
-
-/// How long a gateway may take, and how much of its answer is read.
-const GATEWAY: Limits = Limits { seconds: 5, bytes: 16 << 10 };
-/// How often a text is offered to a gateway.
-const TRIES: u32 = 3;
-/// The rest between two tries.
-const REST: Duration = Duration::from_millis(200);
 
 impl Provider<'_> {
     /// Prepares a page: what its view is filled with besides. The flow is changed where it must know of it.
@@ -179,7 +171,7 @@ impl Provider<'_> {
                 None
             }
             Sending::TooMany => Some("too_many_codes"),
-            Sending::Text(text) if self.text(&text).await => {
+            Sending::Text(text) if self.text(text.clone()).await => {
                 self.counts.texted.add();
                 None
             }
@@ -193,27 +185,14 @@ impl Provider<'_> {
     }
 
     /// Hands a text to its gateway; whether it was taken.
-    async fn text(self, text: &Text) -> bool {
-        let permission = match self.context.outbound.permission() {
-            Ok(permission) => permission,
+    async fn text(self, text: TextMessage) -> bool {
+        match self.context.outbound.permission() {
+            Ok(permission) => (self.context.send_text)(permission, text).await,
             Err(quiet) => {
                 tracing::warn!(%quiet, "a text is not sent");
-                return false;
-            }
-        };
-        let body = String::from_utf8(text.body.expose().to_vec()).unwrap_or_default();
-        for attempt in 0..TRIES {
-            if attempt > 0 {
-                tokio::time::sleep(REST).await;
-            }
-            let body = PostBody { bearer: text.token.clone(), ..PostBody::json(body.clone()) };
-            match post(permission, &text.url, body, GATEWAY, self.tokens.destinations()).await {
-                Ok(status) if (200..300).contains(&status) => return true,
-                Ok(status) => tracing::warn!(status, "an SMS gateway refuses a text"),
-                Err(failure) => tracing::warn!(?failure, "an SMS gateway cannot be reached"),
+                false
             }
         }
-        false
     }
 }
 

@@ -11,6 +11,7 @@ pub mod passkey;
 pub mod password;
 pub mod scim_token;
 pub mod security_contact;
+pub mod sms;
 pub mod synchronize;
 pub mod user;
 pub mod user_image;

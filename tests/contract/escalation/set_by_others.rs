@@ -4,6 +4,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{PASSWORD, assign, default_store, group, helper, person, platform_user};
+use crate::mail::send_mail;
 use crate::{
     id,
     passkey::{
@@ -161,8 +162,9 @@ on_both_engines! {
         let ada = person(&world, "ada", None).await;
         let passkey = Authenticator::new(1).register_by(&helper, &world, &ada).await.is(201).json();
         Authenticator::new(2).register(&world, &ada).await.expect(201);
+        send_mail(&world).await;
         let contacts = one(&world, &ada, "/security-contact");
-        let contact = helper.post(&contacts, json!({ "kind": "Phone", "value": "+4930123456" })).await.is(201).json();
+        let contact = helper.post(&contacts, json!({ "kind": "Email", "value": "help@example.com" })).await.is(201).json();
         let platform = platform_user(&world, &ada).await;
         assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
         let items = told(&world, "").await;

@@ -39,7 +39,8 @@ on_both_engines! {
         let pass = new_pass(&world, &user).await;
         let one = world.path(&format!("/passkey-security/temporary-access-passes/{}", id(&pass)));
         world.admin.delete(&one).await.expect(204);
-        let contact = json!({ "kind": "Phone", "value": "+49 30 1" });
+        crate::mail::send_mail(&world).await;
+        let contact = json!({ "kind": "Email", "value": "other@example.com" });
         let contacts = world.path(&format!("/User/{}/security-contact", id(&user)));
         let contact = world.admin.post(&contacts, contact).await.is(201).json();
         let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
@@ -98,7 +99,8 @@ on_both_engines! {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
         let security = world.path("/passkey-security");
-        world.admin.post(&format!("{one}/security-contact"), json!({ "kind": "Phone", "value": "+49 30 1" })).await.expect(201);
+        crate::mail::send_mail(&world).await;
+        world.admin.post(&format!("{one}/security-contact"), json!({ "kind": "Email", "value": "other@example.com" })).await.expect(201);
         world.admin.post(&format!("{security}/temporary-access-passes"), json!({ "userId": id(&user) })).await.expect(201);
         let recovery = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost" });
         world.admin.post(&format!("{security}/recovery-transactions"), recovery).await.expect(201);

@@ -92,8 +92,44 @@ async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
     admin.patch(&path, body).await.expect(202);
 }
 
+/// Sets where texts go.
+async fn set_gateway(admin: &Client, address: &str) {
+    let filter = encode("name eq \"GatewayUrl\"");
+    let option = admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json()[0].clone();
+    let body = json!({ "value": address, "concurrencyToken": option["concurrencyToken"] });
+    admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
+}
+
 on_both_engines! {
     [calling_this_machine]
+    /// A telephone number is verified by a code, which the gateway of a tenant of the store is handed.
+    async fn a_telephone_number_is_verified_by_a_code(world: World) {
+        let mut gateway = Receiver::start().await;
+        let home = Home::new(&world).await;
+        let contacts = world.path(&format!("/User/{}/security-contact", id(&home.user)));
+        let phone = json!({ "kind": "Phone", "value": "+4940123456" });
+        world.admin.post(&contacts, phone.clone()).await.problem(409, "conflict");
+        ask_for_sms(&world.admin, &home, &gateway.url).await;
+        world.admin.post(&format!("{contacts}?dryRun=true"), phone.clone()).await.expect(201);
+        let made = world.admin.post(&contacts, phone.clone()).await.is(201).json();
+        assert_eq!(made["isVerified"], json!(false));
+        let got = gateway.until(|got| !got.is_empty()).await;
+        assert_eq!((got.len(), &got[0].body["to"], &got[0].body["locale"]), (1, &json!("+4940123456"), &json!("de-DE")));
+        let text = got[0].body["text"].as_str().unwrap();
+        let code = text.strip_prefix("Ihr Best\u{e4}tigungscode: ").unwrap().to_owned();
+        let verification = format!("{contacts}/{}/verification", id(&made));
+        let wrong = if code == "000000" { "000001" } else { "000000" };
+        world.admin.post(&verification, json!({ "code": wrong })).await.problem(400, "invalid-request");
+        let verified = world.admin.post(&verification, json!({ "code": code })).await.is(200).json();
+        assert_eq!(verified["isVerified"], json!(true));
+        // one that the gateway does not take is not kept
+        set_gateway(&world.admin, "http://127.0.0.1:1/").await;
+        let other = json!({ "kind": "Phone", "value": "+4940654321" });
+        let refused = world.admin.post(&contacts, other).await.problem(409, "conflict");
+        assert!(refused["detail"].as_str().unwrap().contains("did not take"), "{refused}");
+        assert_eq!(world.admin.get(&contacts).await.is(200).json(), json!([verified]));
+    }
+
     /// A gateway on this machine is called by http, where the operator names it.
     async fn a_gateway_of_this_machine_gets_the_code(world: World) {
         let mut gateway = Receiver::start().await;
@@ -162,7 +198,7 @@ async fn a_code_comes_by_sms(engine: Engine) {
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
     let page = browser.type_password(&page, "ann", PASSWORD).await;
-    assert!(page.html.contains("We could not send a code"), "{}", page.html);
+    assert!(page.html.contains("Wir konnten keinen Code schicken"), "{}", page.html);
     let page = browser.submit(&page, &[("resend", "true")]).await;
     assert!(page.html.contains("…56"), "{}", page.html);
     let mut last = None;

@@ -6,7 +6,8 @@ use chancery_credential::hash::Parameters;
 use chancery_fetch::Outbound;
 
 use crate::{
-    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendWebhook, Service, Tails,
+    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendText, SendWebhook,
+    Service, Tails,
 };
 
 /// Which identities must be proven before one replaces another.
@@ -80,6 +81,8 @@ pub struct AppContext {
     pub outbound: Outbound,
     /// Sends events to receivers.
     pub send_webhook: SendWebhook,
+    /// Hands texts to SMS gateways.
+    pub send_text: SendText,
     /// Asks servers that administrators name.
     pub ask_elsewhere: AskElsewhere,
 }

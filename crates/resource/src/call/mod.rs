@@ -12,6 +12,7 @@ pub mod problem;
 pub mod random;
 pub mod request;
 pub mod scope;
+pub mod text_message;
 pub mod webhook;
 pub mod work;
 

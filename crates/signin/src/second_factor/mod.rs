@@ -21,7 +21,7 @@ pub use page::{choice_of, enrol_context, factor_context};
 pub use recovery::{make as make_recovery_codes, use_code};
 pub use remembered::{Device, remember};
 pub use sent_code::{
-    Destination, Purpose, Sending, Text, Typed, destination, send, take_back, verify as verify_sent,
+    Destination, Purpose, Sending, Typed, destination, send, take_back, verify as verify_sent,
 };
 
 use crate::application::OfferedStore;

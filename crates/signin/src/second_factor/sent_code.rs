@@ -2,10 +2,12 @@
 
 use chancery_credential::typed::read_code;
 use chancery_flow::CodeKind;
-use chancery_record::{Secret, Value};
-use chancery_resource::{Context, Problem, StateTable, StoreError, Tx, open_secret, random};
-use chancery_userstore::password::mail::{CodeMail, Sender, send_code};
-use serde_json::json;
+use chancery_record::Secret;
+use chancery_resource::{Context, Problem, StateTable, StoreError, TextMessage, Tx, random};
+use chancery_userstore::{
+    password::mail::{CodeMail, Sender, send_code},
+    sms::{Gateway, TextCode},
+};
 use uuid::Uuid;
 
 use super::OfferedFactor;
@@ -137,20 +139,9 @@ pub enum Sending {
     /// One is on its way by mail.
     Mailed,
     /// This is to be sent once the transaction is committed.
-    Text(Text),
+    Text(TextMessage),
     /// It is too soon for another one, or there were too many.
     TooMany,
-}
-
-/// A text for an SMS gateway.
-#[derive(Clone)]
-pub struct Text {
-    /// The gateway.
-    pub url: String,
-    /// What the gateway knows this server by.
-    pub token: Option<Secret>,
-    /// What it is sent, as JSON.
-    pub body: Secret,
 }
 
 fn digest(context: &Context, person: Uuid, purpose: &Purpose, code: &str) -> Vec<u8> {
@@ -224,7 +215,10 @@ pub fn send(
     if let Purpose::Factor(factor) = purpose
         && factor.kind == CodeKind::Sms
     {
-        return Ok(Sending::Text(text_for(context, tx, factor, to, &code)?));
+        let gateway = Gateway { instance: factor.id, url: factor.options.text("GatewayUrl").to_owned() };
+        let text = TextCode::SignIn.text(to.locale.as_deref(), &code);
+        let to = (to.value.as_str(), to.locale.as_deref());
+        return Ok(Sending::Text(gateway.message(context, tx, to, &text)?));
     }
     let of_store = Sender { mfa_instance: None, address: store.options.text("EMailSenderAddress") };
     let sender = match purpose {
@@ -252,31 +246,6 @@ pub fn take_back(tx: &mut Tx<'_>, person: Uuid, purpose: &Purpose) -> Result<(),
     let text = StateTable::OneTimeCode
         .update("SET valid_until = 0, sent = sent - 1 WHERE person_id = ?1 AND purpose = ?2");
     tx.queue(&text, vec![person.into(), purpose.name().into()])
-}
-
-fn text_for(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    factor: &OfferedFactor,
-    to: &Destination,
-    code: &str,
-) -> Result<Text, Problem> {
-    let is_german = to.locale.as_deref().is_some_and(|locale| locale.starts_with("de"));
-    let text =
-        if is_german { format!("Ihr Anmeldecode: {code}") } else { format!("Your sign-in code: {code}") };
-    let body = json!({ "id": context.new_id(), "to": to.value, "text": text, "locale": to.locale });
-    let kept =
-        "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
-    let kept = tx.one(kept, &[factor.id.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
-    let token = match kept.filter(|(_, value)| !value.is_empty()) {
-        Some((id, value)) => {
-            let opened = open_secret(&context.app.master, "option_value", "value", &Value::Id(id), &value);
-            let closed = || StoreError::Internal("GatewayToken cannot be opened with this master key".into());
-            Some(Secret::new(opened.ok_or_else(closed)?))
-        }
-        None => None,
-    };
-    Ok(Text { url: factor.options.text("GatewayUrl").to_owned(), token, body: Secret::new(body.to_string()) })
 }
 
 /// What came of a code that was typed.

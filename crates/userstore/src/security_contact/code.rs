@@ -3,17 +3,109 @@
 use chancery_mail::Kind;
 use chancery_record::{Record as _, Secret, Timestamp, Value};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, OwnerRow, Problem, StateTable, Tx, load, owner_of, random, read_form,
-    update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, OwnerRow, Problem, Purpose, StateTable, Tx, Work, load, owner_of,
+    random, read_form, update_unversioned, write_stored,
 };
 use serde_json::json;
 
 use super::{ContactCode, SECURITY_CONTACT, SecurityContact};
-use crate::password::mail;
+use crate::{
+    password::mail,
+    sms::{Gateway, TextCode},
+};
 
 /// How long a code is valid, in milliseconds.
 const LIFETIME: i64 = 15 * 60 * 1000;
 const ATTEMPTS: i64 = 5;
+
+/// A code that was handed to a gateway.
+pub struct TextedCode {
+    code: Secret,
+    is_taken: bool,
+}
+
+/// The gateway of the store.
+///
+/// # Errors
+/// A conflict where there is none.
+pub fn gateway(context: &Context, tx: &mut Tx<'_>) -> Result<Gateway, Problem> {
+    let store = context.scope.of_store()?.id;
+    Gateway::of_store(tx, store)?.ok_or_else(|| {
+        Problem::conflict(
+            "No tenant of the store has an active second factor of type sms with a GatewayUrl, so no code can be sent to a \
+             telephone number.",
+        )
+    })
+}
+
+/// The work of sending a number its code.
+///
+/// # Errors
+/// There is no gateway, or outbound traffic is off.
+pub fn text(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    owner: &OwnerRow,
+    contact: &SecurityContact,
+) -> Result<Work, Problem> {
+    let gateway = gateway(context, tx)?;
+    let permission =
+        context.app.outbound.permission().map_err(|quiet| Problem::conflict(quiet.to_string()))?;
+    let (code, locale) = (new_code(), locale_of(tx, owner)?);
+    let locale = locale.as_deref();
+    let told = TextCode::Number.text(locale, &code);
+    let message = gateway.message(context, tx, (contact.value.as_str(), locale), &told)?;
+    let send = context.app.send_text.clone();
+    Ok(Work::waiting(Purpose::Elsewhere, async move {
+        TextedCode { code: Secret::new(code), is_taken: send(permission, message).await }
+    }))
+}
+
+/// Keeps the code that a number was sent.
+///
+/// # Errors
+/// A conflict where the gateway did not take it.
+pub fn keep_texted(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    owner: &OwnerRow,
+    contact: &SecurityContact,
+    texted: &TextedCode,
+) -> Result<(), Problem> {
+    if !texted.is_taken {
+        return Err(Problem::conflict(
+            "The SMS gateway did not take the text with the code. Its log line says why.",
+        ));
+    }
+    keep(context, tx, owner, contact, texted.code.expose()).map(drop)
+}
+
+fn new_code() -> String {
+    format!("{:06}", u64::from_be_bytes(random::<8>()) % 1_000_000)
+}
+
+fn locale_of(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Option<String>, Problem> {
+    let text = "SELECT locale FROM user_account WHERE rid = ?1";
+    Ok(tx.one(text, &[owner.rid.into()], |row| row.optional_text(0))?.flatten())
+}
+
+/// Keeps the digest of a contact's code; until when it is valid.
+fn keep(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    owner: &OwnerRow,
+    contact: &SecurityContact,
+    code: &[u8],
+) -> Result<Timestamp, Problem> {
+    let end = Timestamp(context.now.0 + LIFETIME);
+    let text = StateTable::SecurityContactCode.insert(
+        "(contact_rid, digest, expires_on, attempts) \
+         SELECT rid, ?1, ?2, 0 FROM security_contact WHERE user_rid = ?3 AND id = ?4",
+    );
+    let digest = digest(context, contact, code).into();
+    tx.queue(&text, vec![digest, end.0.into(), owner.rid.into(), contact.id.0.into()])?;
+    Ok(end)
+}
 
 /// Creates a contact's code and mails it.
 pub fn send(
@@ -23,26 +115,12 @@ pub fn send(
     contact: &SecurityContact,
 ) -> Result<(), Problem> {
     mail::require_server(context)?;
-    let code = format!("{:06}", u64::from_be_bytes(random::<8>()) % 1_000_000);
-    let end = Timestamp(context.now.0 + LIFETIME);
-    tx.queue(
-        &StateTable::SecurityContactCode.insert(
-            "(contact_rid, digest, expires_on, attempts) \
-         SELECT rid, ?1, ?2, 0 FROM security_contact WHERE user_rid = ?3 AND id = ?4",
-        ),
-        vec![
-            digest(context, contact, code.as_bytes()).into(),
-            end.0.into(),
-            owner.rid.into(),
-            contact.id.0.into(),
-        ],
-    )?;
-    let locale = tx.one("SELECT locale FROM user_account WHERE rid = ?1", &[owner.rid.into()], |row| {
-        row.optional_text(0)
-    })?;
+    let code = new_code();
+    let end = keep(context, tx, owner, contact, code.as_bytes())?;
+    let locale = locale_of(tx, owner)?;
     let data = json!({ "code": code, "valid_until": end.0 });
     let about = (Kind::SecurityContactCode, contact.user_id);
-    mail::send(context, tx, about, contact.value.as_str(), locale.flatten(), &data, end)
+    mail::send(context, tx, about, contact.value.as_str(), locale, &data, end)
 }
 
 /// The digest of a code: keyed, since a code is short, and bound to the contact.

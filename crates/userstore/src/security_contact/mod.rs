@@ -113,7 +113,7 @@ pub static OPERATIONS: &[Op] = &[
             M::Post,
             ALL,
             A::Custom(Custom::writing(create).taking(Body::Form(&NEW))),
-            "Adds a security contact. An e-mail address is sent a code to verify it with.",
+            "Adds a security contact. An e-mail address or telephone number is sent a code to verify it with.",
         )
     },
     op("DeleteSecurityContact", M::Delete, ONE, A::Delete, "Deletes a security contact."),
@@ -141,9 +141,23 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         set_by: None,
     };
     let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
+    if kind == ContactKind::Phone && !call.request.dry_run && call.result::<code::TextedCode>(0)?.is_none() {
+        if let Err(detail) = chancery_record::Phone::new(contact.value.as_str()) {
+            return Err(Problem::wrong_field(NewContact::VALUE, detail));
+        }
+        return code::text(&call.context, tx, &owner, &contact).map(Answer::after);
+    }
     insert(&call.context, tx, &SECURITY_CONTACT, Some(&owner), &values)?;
-    if kind == ContactKind::Email {
-        code::send(&call.context, tx, &owner, &contact)?;
+    match kind {
+        ContactKind::Email => code::send(&call.context, tx, &owner, &contact)?,
+        // a dry run sends nothing
+        ContactKind::Phone if call.request.dry_run => drop(code::gateway(&call.context, tx)?),
+        ContactKind::Phone => match call.result::<code::TextedCode>(0)? {
+            // what is written so far was for the checks, and is rolled back
+            // it was asked for before anything was written
+            None => return Err(Problem::conflict("The telephone number was sent no code.")),
+            Some(texted) => code::keep_texted(&call.context, tx, &owner, &contact, &texted)?,
+        },
     }
     write_stored(
         call,

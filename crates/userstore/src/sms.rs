@@ -1,0 +1,85 @@
+//! Codes by SMS: the gateways of MFA instances, and what they are sent.
+
+use chancery_record::{Secret, Value};
+use chancery_resource::{Context, StoreError, TextMessage, Tx, open_secret};
+use serde_json::json;
+use uuid::Uuid;
+
+/// An SMS gateway.
+pub struct Gateway {
+    /// The MFA instance that it is an option of.
+    pub instance: Uuid,
+    /// Its address.
+    pub url: String,
+}
+
+/// What a code is for.
+#[derive(Clone, Copy)]
+pub enum TextCode {
+    /// To sign in.
+    SignIn,
+    /// To verify that a number is the person's own.
+    Number,
+}
+
+impl TextCode {
+    /// The text with the code, in German or English.
+    pub fn text(self, locale: Option<&str>, code: &str) -> String {
+        let is_german = locale.is_some_and(|locale| locale.starts_with("de"));
+        let before = match (self, is_german) {
+            (Self::SignIn, true) => "Ihr Anmeldecode",
+            (Self::SignIn, false) => "Your sign-in code",
+            (Self::Number, true) => "Ihr Bestätigungscode",
+            (Self::Number, false) => "Your confirmation code",
+        };
+        format!("{before}: {code}")
+    }
+}
+
+const OF_STORE: &str = "SELECT f.id, v.value FROM idp_instance i \
+    JOIN tenant_idp_instance l ON l.idp_instance_rid = i.rid JOIN tenant t ON t.rid = l.tenant_rid AND t.is_active \
+    JOIN tenant_mfa_instance n ON n.tenant_rid = t.rid \
+    JOIN mfa_instance f ON f.rid = n.mfa_instance_rid AND f.is_active AND f.idp_type = 'sms' \
+    JOIN idp_type y ON y.id = f.idp_type_id AND y.is_active \
+    JOIN option_value v ON v.apply_to_mfa_instance_id = f.id AND v.name = 'GatewayUrl' AND v.value <> '' \
+    WHERE i.id = ?1 AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = f.id \
+    AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id LIMIT 1";
+
+impl Gateway {
+    /// The gateway of a user store: that of the first usable MFA instance of type sms that a tenant of the store has.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn of_store(tx: &mut Tx<'_>, store: Uuid) -> Result<Option<Self>, StoreError> {
+        tx.one(OF_STORE, &[store.into()], |row| {
+            Ok(Self { instance: row.id(0)?, url: row.text(1)?.to_owned() })
+        })
+    }
+
+    /// A text to a number, for a person with this language.
+    ///
+    /// # Errors
+    /// Errors of the store; `GatewayToken` cannot be opened.
+    pub fn message(
+        self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        (number, locale): (&str, Option<&str>),
+        text: &str,
+    ) -> Result<TextMessage, StoreError> {
+        let body = json!({ "id": context.new_id(), "to": number, "text": text, "locale": locale });
+        let kept = "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
+        let kept = tx.one(kept, &[self.instance.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+        let token = match kept.filter(|(_, value)| !value.is_empty()) {
+            Some((id, value)) => {
+                let opened =
+                    open_secret(&context.app.master, "option_value", "value", &Value::Id(id), &value);
+                let closed =
+                    || StoreError::Internal("GatewayToken cannot be opened with this master key".into());
+                Some(Secret::new(opened.ok_or_else(closed)?))
+            }
+            None => None,
+        };
+        Ok(TextMessage { url: self.url, token, body: Secret::new(body.to_string()) })
+    }
+}

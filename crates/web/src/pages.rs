@@ -257,7 +257,7 @@ impl Browser<'_> {
         if !self.is_ours(&Form(&form), expected) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
-        let outcome = self.do_step(step, kept, Form(&form)).await?;
+        let outcome = Box::pin(self.do_step(step, kept, Form(&form))).await?;
         self.app.metrics.note_flow(post::known(step), post::led_to(&outcome));
         self.answer(outcome).await
     }

@@ -141,15 +141,12 @@ fn is_domain(text: &str) -> bool {
 /// Whether a text is the origin of a page, or of an app on Android or iOS (WebAuthn Level 3, section 5.8.1).
 fn is_origin(text: &str) -> bool {
     let app = ["android:apk-key-hash:", "ios:bundle-id:"].iter().find_map(|scheme| text.strip_prefix(scheme));
-    match app {
-        Some(id) => {
-            !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
-        }
-        None => {
-            let host = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
-            is_of_web(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
-        }
+    if let Some(id) = app {
+        return !id.is_empty()
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     }
+    let host = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
+    is_of_web(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
 }
 
 fn is_colour(text: &str) -> bool {
@@ -389,8 +386,12 @@ mod tests {
             ),
         ] {
             assert!(form.fits(""), "{form:?}");
-            good.iter().for_each(|text| assert!(form.fits(text), "{form:?} {text}"));
-            wrong.iter().for_each(|text| assert!(!form.fits(text), "{form:?} {text}"));
+            for text in good {
+                assert!(form.fits(text), "{form:?} {text}");
+            }
+            for text in wrong {
+                assert!(!form.fits(text), "{form:?} {text}");
+            }
         }
     }
 

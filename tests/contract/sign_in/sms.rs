@@ -161,7 +161,7 @@ on_both_engines! {
         assert_eq!(first_code.len(), 8, "{first_code}");
         age_codes(&world, 121_000).await;
         let late = browser.submit(&page, &[("code", &first_code)]).await;
-        assert!(late.html.contains("The code has expired."), "{}", late.html);
+        assert!(late.html.contains("Der Code ist abgelaufen."), "{}", late.html);
         // the page sends another one
         let second = code(&gateway.until(|got| got.len() > 1).await[1].body);
         // the only attempt at it is wrong, so that another one is sent

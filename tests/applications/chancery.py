@@ -11,10 +11,8 @@ BASE = os.environ.get("CHANCERY_BASE", "").rstrip("/")
 # seconds after which a wait for what must happen is given up
 PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 
-# The claim that a claim rule adds for every client app.
+# The claim that a claim rule adds for every client app, which programs must read.
 RULE = {"department": "Archive"}
-# The claims of claim rules that programs must read, by name: `RULE` as soon as the server applies claim rules at token issue.
-EXPECTED_CLAIMS = {}
 
 
 class Refused(Exception):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from browser import Browser
-from chancery import BASE, EXPECTED_CLAIMS, PATIENCE, make_app
+from chancery import BASE, PATIENCE, RULE, make_app
 
 HERE = Path(__file__).parent
 # the button of the page that offers a passkey, and that of the page that asks whether to sign out
@@ -86,7 +86,7 @@ class Program:
         self.proven = 0
         self.running = []
         self.folder = HERE / self.name
-        self.expected_claims = EXPECTED_CLAIMS if self.reads_claims else {}
+        self.expected_claims = RULE if self.reads_claims else {}
 
     # What programs differ in.
 

@@ -101,7 +101,7 @@ on_both_engines! {
                 let mut costs = Vec::new();
                 for name in ["ann", "bob", "nobody"] {
                     let mut cheapest = (u64::MAX, u64::MAX, u64::MAX);
-                    for _ in 0..4 {
+                    for _ in 0..TIMES {
                         let mut browser = Browser::new(&world);
                         let page = browser.open(&home.request(&[])).await;
                         let page = match path {

@@ -55,7 +55,7 @@ on_both_engines! {
         let app = json!({ "name": "Portal", "subjectType": "Pairwise", "idTokenEncryptedResponseAlg": "RSA-OAEP" });
         let app = world.make("ClientApp", app).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
-        for told in ["Nobody can sign in to the app while it is Pairwise.", "ID tokens are not encrypted"] {
+        for told in ["While this is Pairwise, nobody can sign in to the app.", "ID tokens are not encrypted"] {
             assert!(page.html.contains(told), "{told}: {}", page.html);
         }
         let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;

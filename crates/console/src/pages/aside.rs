@@ -34,7 +34,7 @@ pub async fn own_cards(
             Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
         }
         "ClientApp" => Box::pin(app_cards(visit, resource, (key, row))).await,
-        "UserQuestionnaireItem" if row["isRequired"] == true => Ok(vec![unserved_item(visit)]),
+        "UserQuestionnaireItem" => Ok(vec![unserved_item(visit, row["isRequired"] == true)]),
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
         "IdpInstance" => {
             let works = super::standing::provider(visit, (key, here, row)).await?;
@@ -46,12 +46,14 @@ pub async fn own_cards(
     }
 }
 
-/// What a questionnaire item does that must be answered.
-fn unserved_item(visit: &Visit<'_>) -> Card {
+/// That no page of a sign-in asks for the answer to a questionnaire item.
+fn unserved_item(visit: &Visit<'_>, is_required: bool) -> Card {
     let words = visit.words;
-    let sub = words.page("unserved_isRequired").into();
-    let line = Line { tone: "bad", text: words.page("unserved").into(), sub, ..Line::default() };
-    Card { title: words.field("isRequired"), kind: "checks", lines: vec![line], ..Card::default() }
+    let (tone, sub) =
+        if is_required { ("bad", "unserved_isRequired") } else { ("warn", "unserved_questionnaire") };
+    let sub = words.page(sub).into();
+    let line = Line { tone, text: words.page("unserved").into(), sub, ..Line::default() };
+    Card { title: words.page("unserved_title").into(), kind: "checks", lines: vec![line], ..Card::default() }
 }
 
 /// The cards of a client app. They are apart from those of others, because the future of a page with many parts needs much stack.

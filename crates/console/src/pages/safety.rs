@@ -33,6 +33,7 @@ const PROFILES: [Profile; 4] = [
             "allowedResponseTypes",
             "clientAppSecrets",
             "tokenEndpointAuthMethod",
+            "pkce",
             "resourceFilterEnabled",
             "scopeFilterEnabled",
             "allowCrossSubscription",
@@ -203,6 +204,10 @@ impl Judged {
             }
             "tokenEndpointAuthMethod" => {
                 !self.is("isPublic") && matches!(self.method(), Some(Method::ClientSecretPost))
+            }
+            // public and native apps always need it
+            "pkce" => {
+                !self.is("isPublic") && !self.is("isNativeApplication") && self.text(rule) != "Required"
             }
             "resourceFilterEnabled" | "scopeFilterEnabled" => !self.is(rule),
             "allowCrossSubscription" => self.is(rule),

@@ -25,4 +25,4 @@ pub use outbox::{
     Counts, FIGURES, MailState, NewMail, associated_data, count, enqueue, expire, forget, mail_state, prune,
     take_back,
 };
-pub use template::{Kind, RenderedMail, render};
+pub use template::{Kind, Language, RenderedMail, render};

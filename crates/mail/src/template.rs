@@ -64,16 +64,19 @@ pub struct RenderedMail {
     pub html: String,
 }
 
-#[derive(Clone, Copy)]
-enum Language {
+/// A language of mails and text messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// English.
     English,
+    /// German.
     German,
 }
 
 impl Language {
     /// The language of a tag (BCP 47), by its first part: German for `de` and `de-AT`, English for all
     /// others.
-    fn of(locale: Option<&str>) -> Self {
+    pub fn of(locale: Option<&str>) -> Self {
         let first = locale.and_then(|locale| locale.split(['-', '_']).next());
         if first.is_some_and(|first| first.eq_ignore_ascii_case("de")) { Self::German } else { Self::English }
     }

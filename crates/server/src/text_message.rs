@@ -30,8 +30,12 @@ async fn send(permission: Permission, text: &TextMessage, policy: &Policy) -> bo
         let body = PostBody { bearer: text.token.clone(), ..PostBody::json(body.clone()) };
         match post(permission, &text.url, body, LIMITS, policy).await {
             Ok(status) if (200..300).contains(&status) => return true,
-            Ok(status) => tracing::warn!(status, "an SMS gateway refuses a text"),
-            Err(failure) => tracing::warn!(%failure, "an SMS gateway cannot be reached"),
+            Ok(status) => {
+                tracing::warn!(instance = %text.instance, status, "an SMS gateway refused a text message");
+            }
+            Err(failure) => {
+                tracing::warn!(instance = %text.instance, %failure, "an SMS gateway cannot be reached");
+            }
         }
     }
     false

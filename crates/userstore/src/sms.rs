@@ -1,5 +1,6 @@
 //! Codes by SMS: the gateways of MFA instances, and what they are sent.
 
+use chancery_mail::Language;
 use chancery_record::{Secret, Value};
 use chancery_resource::{Context, StoreError, TextMessage, Tx, open_secret};
 use serde_json::json;
@@ -25,12 +26,11 @@ pub enum TextCode {
 impl TextCode {
     /// The text with the code, in German or English.
     pub fn text(self, locale: Option<&str>, code: &str) -> String {
-        let is_german = locale.is_some_and(|locale| locale.starts_with("de"));
-        let before = match (self, is_german) {
-            (Self::SignIn, true) => "Ihr Anmeldecode",
-            (Self::SignIn, false) => "Your sign-in code",
-            (Self::Number, true) => "Ihr Bestätigungscode",
-            (Self::Number, false) => "Your confirmation code",
+        let before = match (self, Language::of(locale)) {
+            (Self::SignIn, Language::German) => "Ihr Anmeldecode",
+            (Self::SignIn, Language::English) => "Your sign-in code",
+            (Self::Number, Language::German) => "Ihr Bestätigungscode",
+            (Self::Number, Language::English) => "Your verification code",
         };
         format!("{before}: {code}")
     }
@@ -68,8 +68,9 @@ impl Gateway {
         text: &str,
     ) -> Result<TextMessage, StoreError> {
         let body = json!({ "id": context.new_id(), "to": number, "text": text, "locale": locale });
-        let kept = "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
-        let kept = tx.one(kept, &[self.instance.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+        let statement = "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
+        let kept =
+            tx.one(statement, &[self.instance.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
         let token = match kept.filter(|(_, value)| !value.is_empty()) {
             Some((id, value)) => {
                 let opened =
@@ -80,6 +81,6 @@ impl Gateway {
             }
             None => None,
         };
-        Ok(TextMessage { url: self.url, token, body: Secret::new(body.to_string()) })
+        Ok(TextMessage { instance: self.instance, url: self.url, token, body: Secret::new(body.to_string()) })
     }
 }

@@ -122,11 +122,13 @@ on_both_engines! {
         world.admin.post(&verification, json!({ "code": wrong })).await.problem(400, "invalid-request");
         let verified = world.admin.post(&verification, json!({ "code": code })).await.is(200).json();
         assert_eq!(verified["isVerified"], json!(true));
+        world.admin.post(&contacts, phone.clone()).await.problem(409, "conflict");
+        assert_eq!(gateway.until(|got| !got.is_empty()).await.len(), 1, "a number that is known is sent nothing");
         // one that the gateway does not take is not kept
         set_gateway(&world.admin, "http://127.0.0.1:1/").await;
         let other = json!({ "kind": "Phone", "value": "+4940654321" });
         let refused = world.admin.post(&contacts, other).await.problem(409, "conflict");
-        assert!(refused["detail"].as_str().unwrap().contains("did not take"), "{refused}");
+        assert!(refused["detail"].as_str().unwrap().contains("did not accept"), "{refused}");
         assert_eq!(world.admin.get(&contacts).await.is(200).json(), json!([verified]));
     }
 

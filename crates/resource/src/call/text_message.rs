@@ -4,10 +4,13 @@ use std::{pin::Pin, sync::Arc};
 
 use chancery_fetch::Permission;
 use chancery_record::Secret;
+use uuid::Uuid;
 
 /// A text for an SMS gateway.
 #[derive(Clone)]
 pub struct TextMessage {
+    /// The MFA instance whose gateway it is, for the log.
+    pub instance: Uuid,
     /// The gateway.
     pub url: String,
     /// What the gateway knows this server by.
@@ -16,7 +19,7 @@ pub struct TextMessage {
     pub body: Secret,
 }
 
-/// Hands a text to its gateway, within the networks that the operator allows, and its own bounds of size and time; whether it
-/// was taken. Why it was not is logged.
+/// Sends a text message to its gateway, within the networks that the operator allows and with bounds of its own on size and time.
+/// Returns whether the gateway accepted it; if not, the log says why.
 pub type SendText =
     Arc<dyn Fn(Permission, TextMessage) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;

@@ -1,7 +1,7 @@
 //! The code that verifies a contact: six digits, a quarter of an hour, five attempts.
 
 use chancery_mail::Kind;
-use chancery_record::{Record as _, Secret, Timestamp, Value};
+use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
 use chancery_resource::{
     Answer, AuditAction, Call, Context, OwnerRow, Problem, Purpose, StateTable, Tx, Work, load, owner_of,
     random, read_form, update_unversioned, write_stored,
@@ -61,6 +61,16 @@ pub fn text(
     }))
 }
 
+/// Whether the user has this contact already.
+///
+/// # Errors
+/// Errors of the store.
+pub fn is_known(tx: &mut Tx<'_>, owner: &OwnerRow, contact: &SecurityContact) -> Result<bool, Problem> {
+    let text = "SELECT 1 FROM security_contact WHERE user_rid = ?1 AND value_key = ?2";
+    let key = [owner.rid.into(), fold(contact.value.as_str()).into()];
+    Ok(tx.one(text, &key, |_| Ok(()))?.is_some())
+}
+
 /// Keeps the code that a number was sent.
 ///
 /// # Errors
@@ -74,7 +84,7 @@ pub fn keep_texted(
 ) -> Result<(), Problem> {
     if !texted.is_taken {
         return Err(Problem::conflict(
-            "The SMS gateway did not take the text with the code. Its log line says why.",
+            "The SMS gateway did not accept the text message with the code. The server's log says why.",
         ));
     }
     keep(context, tx, owner, contact, texted.code.expose()).map(drop)

@@ -141,23 +141,20 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         set_by: None,
     };
     let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
-    if kind == ContactKind::Phone && !call.request.dry_run && call.result::<code::TextedCode>(0)?.is_none() {
-        if let Err(detail) = chancery_record::Phone::new(contact.value.as_str()) {
-            return Err(Problem::wrong_field(NewContact::VALUE, detail));
-        }
+    let texted = call.result::<code::TextedCode>(0)?;
+    let is_texted = kind == ContactKind::Phone && !call.request.dry_run;
+    // a number that the user has already is sent nothing: the insertion refuses it
+    if is_texted && texted.is_none() && !code::is_known(tx, &owner, &contact)? {
         return code::text(&call.context, tx, &owner, &contact).map(Answer::after);
     }
     insert(&call.context, tx, &SECURITY_CONTACT, Some(&owner), &values)?;
-    match kind {
-        ContactKind::Email => code::send(&call.context, tx, &owner, &contact)?,
+    match (kind, texted) {
+        (ContactKind::Email, _) => code::send(&call.context, tx, &owner, &contact)?,
+        (ContactKind::Phone, Some(texted)) => {
+            code::keep_texted(&call.context, tx, &owner, &contact, &texted)?;
+        }
         // a dry run sends nothing
-        ContactKind::Phone if call.request.dry_run => drop(code::gateway(&call.context, tx)?),
-        ContactKind::Phone => match call.result::<code::TextedCode>(0)? {
-            // what is written so far was for the checks, and is rolled back
-            // it was asked for before anything was written
-            None => return Err(Problem::conflict("The telephone number was sent no code.")),
-            Some(texted) => code::keep_texted(&call.context, tx, &owner, &contact, &texted)?,
-        },
+        (ContactKind::Phone, None) => drop(code::gateway(&call.context, tx)?),
     }
     write_stored(
         call,

@@ -154,6 +154,34 @@ fn pages_name_what_is_there() {
     }
 }
 
+/// Sign-ins cache what these files read until the security epoch advances, so each write of it advances the epoch.
+#[test]
+fn what_sign_ins_cache_advances_the_epoch() {
+    let shapes = shapes();
+    for file in ["crates/signin/src/application/load.rs", "crates/management/src/claim_rule/in_force.rs"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let words: Vec<&str> = text
+            .split(|one: char| !one.is_ascii_alphanumeric() && one != '_')
+            .filter(|one| !one.is_empty())
+            .collect();
+        let read = words.windows(2).filter(|pair| ["FROM", "JOIN"].contains(&pair[0])).map(|pair| pair[1]);
+        // `{table}` in a format is one of those that are named
+        let tables: BTreeSet<&str> = read.filter(|name| *name != "table").collect();
+        assert!(tables.len() > 1, "{file}");
+        for table in tables {
+            let writes = |shape: &&&Shape| {
+                shape.table == table || shape.relations.iter().any(|one| one.table == table)
+            };
+            let of: Vec<_> = shapes.iter().filter(writes).collect();
+            assert!(!of.is_empty(), "{file} reads {table}");
+            for shape in of {
+                let written = shape.base.unwrap_or(*shape);
+                assert!(written.writes.bumps_epoch, "{file} reads {table} of {}", shape.name);
+            }
+        }
+    }
+}
+
 /// `cargo run` hands the variables of the build on to the program, which would warn of an unknown setting.
 #[test]
 fn the_build_sets_no_variable_that_looks_like_a_setting() {

@@ -1,14 +1,13 @@
 //! The path of the public URL. Inside, paths are those of the routes: it is taken off where a request comes in, and put before
 //! what an answer leads to where that goes out. So no page, redirect or header is written with it, and none can forget it.
 
-use std::{collections::HashSet, sync::LazyLock};
-
+use chancery_resource::settings::OWN_PATHS;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, Uri, header,
     uri::{PathAndQuery, Scheme},
 };
 
-use crate::{answer::AnswerBody, system::SystemRoute};
+use crate::answer::AnswerBody;
 
 /// Where well-known documents are, of issuers with a path, too (RFC 8414, section 3.1).
 const WELL_KNOWN: &str = "/.well-known/";
@@ -39,19 +38,13 @@ const ATTRIBUTES: [(&str, &str); 13] = [
     ("xlink:href", ""),
 ];
 
-/// The first segments of this server's own paths.
-static OWN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let endpoints = SystemRoute::ALL.into_iter().map(SystemRoute::path).filter_map(first_segment);
-    endpoints.chain(["api", "t"]).filter(|segment| !segment.is_empty()).collect()
-});
-
 fn first_segment(path: &str) -> Option<&str> {
     path.strip_prefix('/')?.split(['/', '?', '#']).next()
 }
 
 /// Whether an address is a path of this server.
 fn is_own(address: &str) -> bool {
-    first_segment(address).is_some_and(|segment| OWN.contains(segment))
+    first_segment(address).is_some_and(|segment| OWN_PATHS.contains(&segment))
 }
 
 /// The path of the public URL: empty, or such as `/id`.
@@ -79,7 +72,7 @@ impl BasePath {
         if !path.split('/').skip(1).all(is_plain) {
             return Err("its path has segments of letters, digits, -, ., _ and ~".to_owned());
         }
-        match first_segment(&path).filter(|segment| OWN.contains(*segment)) {
+        match first_segment(&path).filter(|segment| OWN_PATHS.contains(segment)) {
             Some(own) => Err(format!("its path must not begin with /{own}, where the server has pages")),
             None => Ok(()),
         }
@@ -216,9 +209,20 @@ fn copied<'a>(out: &mut String, text: &'a str, stops: impl Fn(char) -> bool) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use chancery_resource::settings::OWN_PATHS;
     use http::{HeaderMap, HeaderValue, Uri, header};
 
-    use super::BasePath;
+    use super::{BasePath, first_segment};
+    use crate::system::SystemRoute;
+
+    #[test]
+    fn own_paths_are_those_of_the_routes() {
+        let routes = SystemRoute::ALL.into_iter().map(SystemRoute::path).filter_map(first_segment);
+        let found: BTreeSet<&str> = routes.chain(["api", "t"]).filter(|one| !one.is_empty()).collect();
+        assert_eq!(found, OWN_PATHS.into_iter().collect());
+    }
 
     #[test]
     fn a_base_is_the_path_of_the_public_url() {

@@ -17,6 +17,8 @@ use uuid::Uuid;
 
 use crate::app::App;
 
+/// The most client apps that are looked up in a second for requests of which the log does not tell.
+const MOST_LOOKS: u64 = 100;
 /// The most lines of a second.
 const MOST_LINES: u64 = 10;
 /// The most characters of a value.
@@ -145,7 +147,9 @@ impl<'a> Refused<'a> {
         let untold = untold.filter(|_| tracing::enabled!(tracing::Level::INFO));
         let id = self.client.as_deref().and_then(|text| Uuid::try_parse(text).ok());
         let kind = id.map(|id| (id, self.endpoint, self.error));
-        let kind = kind.filter(|kind| app.refused_requests.is_due(*kind, now));
+        let kind = kind.filter(|kind| {
+            app.refused_requests.is_due(*kind, now) && (untold.is_some() || app.metrics.refused.may_look())
+        });
         if untold.is_none() && kind.is_none() {
             return;
         }
@@ -156,6 +160,9 @@ impl<'a> Refused<'a> {
             }
             None => Ok(None),
         };
+        if let (Some(kind), Ok(None)) = (kind, &found) {
+            app.refused_requests.note_unknown(kind, now);
+        }
         let (name, registered) = match found {
             Ok(Some(found)) => {
                 (Some(found.name), listed(found.facts.iter().map(|(name, fact)| (*name, fact.as_str()))))
@@ -260,6 +267,7 @@ struct Lines {
     since: Option<Instant>,
     told: u64,
     untold: u64,
+    looks: u64,
 }
 
 impl RefusedCounter {
@@ -268,7 +276,7 @@ impl RefusedCounter {
         self.count.get_or_create(&labels).inc();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
-            (lines.since, lines.told) = (Some(now), 0);
+            (lines.since, lines.told, lines.looks) = (Some(now), 0, 0);
         }
         if lines.told >= MOST_LINES {
             lines.untold += 1;
@@ -276,6 +284,13 @@ impl RefusedCounter {
         }
         lines.told += 1;
         Some(std::mem::take(&mut lines.untold))
+    }
+
+    /// Whether a client app may still be looked up within this second for a request of which the log does not tell.
+    fn may_look(&self) -> bool {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.looks += 1;
+        lines.looks <= MOST_LOOKS
     }
 }
 

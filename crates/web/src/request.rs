@@ -118,7 +118,7 @@ fn accepted(headers: &HeaderMap) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// Whether the caller names this media type, and accepts JSON, the usual answer, no more gladly.
+/// Whether `Accept` names this media type with at least the weight of `application/json`, the default.
 pub fn prefers(headers: &HeaderMap, kind: &str) -> bool {
     let ranges = accepted(headers);
     let of =

@@ -104,21 +104,24 @@ fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|one| !one.is_empty())
 }
 
-/// What the paths of this server begin with: another's answer at one of them would never arrive.
-const OWN_PATHS: [&str; 13] = [
+/// The first segments of this server's own paths: no other page can be at one of them. A test of the web crate compares them with its
+/// routes.
+pub const OWN_PATHS: [&str; 15] = [
+    ".well-known",
     "api",
     "connect",
     "console",
     "content",
+    "device",
     "external",
     "health",
     "metrics",
     "openapi",
     "password",
-    "scim",
+    "problems",
+    "schemas",
     "signin",
     "t",
-    ".well-known",
 ];
 
 fn is_callback_path(text: &str) -> bool {
@@ -381,6 +384,7 @@ mod tests {
                     "/connect/token",
                     "/API/x",
                     "/console",
+                    "/device",
                     "https://a",
                 ],
             ),

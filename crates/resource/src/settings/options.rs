@@ -21,10 +21,9 @@ impl Options {
     /// The same, where what is wrong counts as the strictest value, and not as the default.
     #[must_use]
     pub fn strict(mut self) -> Self {
-        for entry in self.owner.entries().filter(|entry| !entry.secret) {
+        for entry in self.owner.entries() {
             if let Some(value) = self.values.get_mut(entry.name)
-                && entry.form != Form::Aaguids
-                && !entry.form.fits(value)
+                && !is_in_effect(entry, value)
             {
                 *value = entry.strictest();
             }
@@ -48,12 +47,7 @@ impl Options {
         let entry = self.entry(name);
         let given = self.values.get(name).map(String::as_str).filter(|text| !text.is_empty());
         match (given, entry) {
-            // a secret may still be encrypted here, so that its form cannot be checked
-            (Some(text), Some(entry))
-                if entry.secret || entry.form == Form::Aaguids || entry.form.fits(text) =>
-            {
-                text
-            }
+            (Some(text), Some(entry)) if is_in_effect(entry, text) => text,
             (Some(text), None) => text,
             (_, Some(entry)) => entry.default,
             (None, None) => "",
@@ -91,6 +85,12 @@ impl Options {
         debug_assert!(entry.is_some() || self.values.contains_key(name), "{name} is in no catalogue");
         entry
     }
+}
+
+/// Whether a text is in effect. A secret may still be encrypted here, so that its form cannot be checked. Of a list of models the
+/// part that can be read stays, because an empty list would admit all.
+fn is_in_effect(entry: &Entry, text: &str) -> bool {
+    entry.secret || entry.form == Form::Aaguids || entry.form.fits(text)
 }
 
 #[cfg(test)]

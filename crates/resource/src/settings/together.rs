@@ -63,6 +63,11 @@ impl Entry {
         own.filter_map(|(owner, name, _)| owner.entry(name))
     }
 
+    /// Whether its value decides how much is allowed. A tenant with a wrong one lets nobody in; other options are of appearance.
+    pub const fn is_limit(&self) -> bool {
+        matches!(self.form, Form::Flag | Form::Number(..) | Form::Span(..) | Form::Choice(_))
+    }
+
     /// The value by which the least is allowed.
     pub fn strictest(&self) -> String {
         match self.form {

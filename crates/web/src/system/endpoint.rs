@@ -162,7 +162,7 @@ impl SystemRoute {
 /// The media type of a signed answer of introspection (RFC 9701, section 4).
 const SIGNED_INTROSPECTION: &str = "application/token-introspection+jwt";
 
-/// What an endpoint answers that is no refusal of OAuth.
+/// An answer that is not an OAuth error.
 struct Answered {
     body: String,
     media_type: &'static str,

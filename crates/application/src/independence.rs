@@ -1,4 +1,4 @@
-//! Whether people, and client apps, act independently of one another: nobody approves by somebody whom they made.
+//! Independence of approvers: nobody may approve through a person or client app that they created.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,8 +13,8 @@ const TRUSTED_AFTER: i64 = 7 * 24 * 3_600_000;
 /// The most makers that are followed. Who has more is independent of nobody.
 const MOST: usize = 1_000;
 
-/// Refuses an approval if the actor is not independent of the requester and of earlier approvers, who are the `others`, or if the
-/// actor's token was exchanged for the token of somebody else. `asked_on` is the time of the request.
+/// Refuses an approval if the actor is not independent of the requester and the earlier approvers (`others`), or if the actor uses a
+/// token from a token exchange, which acts on behalf of somebody else. `asked_on` is when the approval was requested.
 ///
 /// # Errors
 /// 403; the store's.
@@ -25,14 +25,16 @@ pub fn check_independence(
     asked_on: Timestamp,
 ) -> Result<(), Problem> {
     let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
-        let detail = "An approval is one's own: approve with a token that was not exchanged for another's.";
+        let detail =
+            "An approval must be given in person: use a token that does not come from a token exchange.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     };
     if is_independent(tx, actor, others, asked_on)? {
         return Ok(());
     }
-    let detail = "Who asked for this or approved it made you, or gave you a credential, an identity, a role or a group \
-        membership that carries a role; or you did that to them; or somebody did it to both: somebody else must approve.";
+    let detail = "You are not independent of the requester or of another approver: one of you created the other, or gave the other \
+        a credential, an identity, a role or a membership in a group with a role, or a third party did so for both of you. \
+        Somebody else must approve.";
     Err(Problem::new(ProblemKind::Forbidden, detail))
 }
 

@@ -127,9 +127,9 @@ pub async fn grant(
 }
 
 impl PendingToken {
-    /// The claims of the token, where it is a person's: claim rules tell more.
-    pub fn of_person(&mut self) -> Option<&mut Claims> {
-        Some(&mut self.claims).filter(|claims| claims.gid.is_some())
+    /// The grant and the claims of a person's token, to which claim rules may add.
+    pub fn of_person(&mut self) -> Option<(Uuid, &mut Claims)> {
+        self.claims.gid.map(|grant| (grant, &mut self.claims))
     }
 
     /// Signs the token, or stores it as a reference.

@@ -80,6 +80,23 @@ impl ServingTenants {
         {
             return Ok(Some(known));
         }
+        self.load(store, id).await
+    }
+
+    /// The same as it was at this epoch or later.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn since(&self, store: &Store, id: Uuid, epoch: i64) -> Result<Option<IssuingTenant>, Error> {
+        if let Some((known, read_at)) = self.0.get(&id)
+            && read_at >= epoch
+        {
+            return Ok(Some(known));
+        }
+        self.load(store, id).await
+    }
+
+    async fn load(&self, store: &Store, id: Uuid) -> Result<Option<IssuingTenant>, Error> {
         let (found, epoch) =
             store.run("FindIssuer", Mode::Quick, None, move |tx| serving_tenant(tx, id)).await?;
         if let Some(found) = found {

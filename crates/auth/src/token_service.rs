@@ -120,15 +120,15 @@ impl TokenService {
         certificates: &Certificates,
         (issuer, now): (&Issuer, Timestamp),
     ) -> Result<String, Error> {
-        let typ = self.type_of(store, claims).await?;
+        let typ = self.type_of(store, claims, certificates.epoch).await?;
         self.sign_by_first_key(claims, (typ, &self.keyring.token_key), certificates, (issuer, now))
     }
 
     /// The `typ` of an access token with these claims. The tenant's option AccessTokenHeaderType decides, but never for the
     /// services of the platform.
-    async fn type_of(&self, store: &Store, claims: &Claims) -> Result<&'static str, Error> {
+    async fn type_of(&self, store: &Store, claims: &Claims, epoch: i64) -> Result<&'static str, Error> {
         let Some(tenant) = claims.tid.filter(|_| !claims.has_rights()) else { return Ok(ACCESS_TOKEN) };
-        let found = self.tenants.of_id(store, tenant).await?;
+        let found = self.tenants.since(store, tenant, epoch).await?;
         Ok(if found.is_some_and(|tenant| tenant.has_plain_type) { ID_TOKEN } else { ACCESS_TOKEN })
     }
 

@@ -6,7 +6,7 @@ use crate::{ClientFacts, Code, Refusal, SecurityProfile, profile::response_types
 /// Where a setting is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// The authorization endpoint.
+    /// The authorization endpoint, and device authorization.
     Authorization,
     /// An authorization request that asks for it: another response type, or by a request object (RFC 9101).
     WhenAsked,

@@ -76,8 +76,6 @@ pub struct Application {
     pub filters_resources: bool,
     /// `includeGroupsClaims`
     pub includes_groups: bool,
-    /// Whether each sector knows people by names of its own (`subjectType`).
-    pub is_pairwise: bool,
     /// `clientUri`
     pub client_uri: Option<String>,
     /// `logoUri`
@@ -249,6 +247,12 @@ impl Application {
     /// `invalid_scope`
     pub fn grantable(&self, asked: Option<&Scope>) -> Result<Scope, Refusal> {
         with_facts(self, |facts| chancery_oauth::grantable_scope(asked, facts))
+    }
+
+    /// Whether the client app may be granted this word of a scope now.
+    pub fn may_have(&self, word: &str) -> bool {
+        let asked = Scope::parse(word).ok();
+        self.grantable(asked.as_ref()).is_ok_and(|granted| granted.has(word))
     }
 
     /// The tenant of this id.

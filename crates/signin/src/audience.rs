@@ -34,7 +34,7 @@ pub fn audience(
     let is_own = |name: &&String| application.resources.contains(name);
     let foreign: Vec<&String> = asked.iter().filter(|name| !is_own(name)).collect();
     let fits = if asked.iter().any(is_platform) {
-        foreign.is_empty() && asked.iter().all(is_platform) && !application.is_pairwise
+        foreign.is_empty() && asked.iter().all(is_platform)
     } else {
         foreign.is_empty() || (!application.filters_resources && are_near(tx, application, &foreign)?)
     };

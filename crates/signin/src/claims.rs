@@ -17,7 +17,7 @@ use uuid::Uuid;
 pub use facts::person_claims;
 pub use requested::Requested;
 pub use rules::RulesInForce;
-pub use told::Told;
+pub use told::ReleasedClaims;
 
 use self::{
     facts::{Facts, Wanted},
@@ -51,7 +51,7 @@ pub fn platform_claims() -> impl Iterator<Item = &'static str> {
     person_claims().chain(DERIVED).map(|(name, _)| name).chain(["groups_truncated"])
 }
 
-/// What claim rules are to run on, outside of any transaction.
+/// The input of claim rules, which run outside of transactions.
 pub struct Pending {
     rules: Rules,
     facts: Facts,
@@ -84,7 +84,7 @@ impl Pending {
 }
 
 /// What is told after the rules, or why they cannot run.
-pub type Judged = Result<Told, Unusable>;
+pub type Judged = Result<ReleasedClaims, Unusable>;
 
 /// What the claim rules in force are to run on, for tokens of this scope; `None` where there are no rules, or the person is not
 /// admitted.
@@ -155,13 +155,16 @@ pub fn told(
     tx: &mut Tx<'_>,
     application: &Application,
     (granted, scope): (&Granted, &str),
-    (user, told): (&Admitted, Option<&Told>),
-) -> Result<Told, Problem> {
+    (user, told): (&Admitted, Option<&ReleasedClaims>),
+) -> Result<ReleasedClaims, Problem> {
     if let Some(told) = told {
         return Ok(told.clone());
     }
+    if rules_of(tx, application, granted)?.is_some() {
+        return Err(StoreError::Internal("claim rules did not run".into()).into());
+    }
     let asked = Asked::new(application, (granted, scope), Issue::Tokens);
-    let known = plain(tx, application, (granted, &asked), user)?;
+    let known = plain(tx, application, &asked, user)?;
     Ok(known.unwrap_or_default())
 }
 
@@ -174,27 +177,24 @@ pub fn at_userinfo(
     application: &Application,
     (granted, scope): (&Granted, &str),
     user: &Admitted,
-) -> Result<Option<Making<Told>>, Problem> {
+) -> Result<Option<Making<ReleasedClaims>>, Problem> {
     let asked = Asked::new(application, (granted, scope), Issue::UserInfo);
     if let Some(rules) = rules_of(tx, application, granted)? {
         let pending = pending_of(tx, application, asked, (granted, rules, user))?;
         return Ok(pending.map(Making::Rules));
     }
-    Ok(plain(tx, application, (granted, &asked), user)?.map(Making::Done))
+    Ok(plain(tx, application, &asked, user)?.map(Making::Done))
 }
 
 /// What is told of a person where no rules are in force; `None` if the user does not exist any more.
 fn plain(
     tx: &mut Tx<'_>,
     application: &Application,
-    (granted, asked): (&Granted, &Asked),
+    asked: &Asked,
     user: &Admitted,
-) -> Result<Option<Told>, Problem> {
-    if rules_of(tx, application, granted)?.is_some() {
-        return Err(StoreError::Internal("claim rules did not run".into()).into());
-    }
+) -> Result<Option<ReleasedClaims>, Problem> {
     if !asked.is_told() {
-        return Ok(Some(Told::default()));
+        return Ok(Some(ReleasedClaims::default()));
     }
     let wanted = Wanted { entries: asked.wants_entries(), groups: application.includes_groups };
     let Some(facts) = facts::read(tx, user, wanted)? else { return Ok(None) };

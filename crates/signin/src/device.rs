@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
 use chancery_credential::typed::read_code;
 use chancery_flow::{Flow, Request, Step};
-use chancery_oauth::{Scope, SecurityProfile, targets};
+use chancery_oauth::{Scope, Use, check_use, targets};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
@@ -101,11 +101,8 @@ impl Provider<'_> {
                 && tenants.any(|tenant| known.serving(tenant.facts.id, issuing).is_some())
         };
         let known = known.filter(serves).ok_or(unauthorized)?;
+        check_use(&known.unserved, Use::Authorization)?;
         known.check_served()?;
-        if known.security_profile != SecurityProfile::None {
-            let detail = "A client app with a FAPI profile cannot use device authorization.";
-            return Err(OAuthError::new(400, "unauthorized_client", detail));
-        }
         let scope = known.grantable(scope.as_ref())?;
         let lifetime = known
             .tenants

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::audience,
-    claims::{self, Told},
+    claims::{self, ReleasedClaims},
     device::{INTERVAL, associated_data, digest},
     grant::Grant,
     granted::Granted,
@@ -130,7 +130,7 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Told>),
+    (shown, told): (&Shown, Option<&ReleasedClaims>),
 ) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));

@@ -257,10 +257,12 @@ fn is_in_authorized_group(
     Ok(is_in)
 }
 
-/// The names of the groups of a store's user at any depth, the first [`MOST_GROUPS`] that are found.
-pub const GROUP_NAMES: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \
-    WHERE m.user_rid = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-    SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT 10000";
+/// The statement that selects the names of the groups of a store's user at any depth, [`MOST_GROUPS`] at most.
+pub fn group_names() -> String {
+    format!(
+        "{GROUPS_ABOVE} SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+    )
+}
 
 /// The user of the store behind a person who is admitted elsewhere; `None` if the person has none by this instance any more.
 ///

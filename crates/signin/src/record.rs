@@ -203,9 +203,17 @@ struct Counted {
 impl Counted {
     fn of(record: &SignInRecord<'_>, context: &Context) -> Self {
         let reason = record.outcome.reason().unwrap_or_default();
+        // rules are of a client app: those that cannot run are one record for each
+        let application = record.application.filter(|_| record.outcome == Outcome::RulesUnusable);
+        let application = application.as_ref().map_or(&[][..], |id| id.as_bytes().as_slice());
         let digest = |address: &str| {
-            let parts =
-                [record.person.as_bytes().as_slice(), record.tenant.as_bytes(), reason.as_bytes(), b"/"];
+            let parts = [
+                record.person.as_bytes().as_slice(),
+                record.tenant.as_bytes(),
+                application,
+                reason.as_bytes(),
+                b"/",
+            ];
             context
                 .app
                 .master

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims::{self, Told},
+    claims::{self, ReleasedClaims},
     code::{self, ShownCode},
     grant::Grant,
     person,
@@ -112,7 +112,7 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Told>),
+    (shown, told): (&Shown, Option<&ReleasedClaims>),
 ) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let found = code::find(tx, master, &shown.code, shown.now)?;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims::{self, Told},
+    claims::{self, ReleasedClaims},
     grant::Grant,
     person,
     provider::Provider,
@@ -123,7 +123,7 @@ fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Told>),
+    (shown, told): (&Shown, Option<&ReleasedClaims>),
 ) -> Result<Result<Making<Option<Tokens>>, OAuthError>, Problem> {
     let (master, now) = (&context.master, shown.now);
     let not_good = || Ok(Err(invalid_grant(NOT_GOOD)));

@@ -51,37 +51,49 @@ pub struct RefusedRequests(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     noted: HashMap<RefusedKind, i64>,
+    /// Those whose id names no client app. They have room of their own: strangers make them up.
+    unknown: HashMap<RefusedKind, i64>,
     unwritten: Vec<RefusedRequest>,
 }
 
 impl RefusedRequests {
-    /// Whether a request of this kind is to be noted. It is not due again within an hour.
+    /// Whether the client app of a request of this kind is to be looked up: none was within the last hour. It is the same whether
+    /// the client app exists or not, so that the time of the answer does not tell.
     pub fn is_due(&self, kind: RefusedKind, now: Timestamp) -> bool {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.noted.get(&kind).is_some_and(|noted| now.0 - noted < HOUR) {
-            return false;
-        }
-        if seen.noted.len() >= REMEMBERED {
-            seen.noted.clear();
-        }
-        seen.noted.insert(kind, now.0);
-        true
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        [&seen.noted, &seen.unknown]
+            .into_iter()
+            .all(|known| known.get(&kind).is_none_or(|noted| now.0 - noted >= HOUR))
     }
 
-    /// Notes a request. While too many wait to be written it is dropped, and the next one of its kind is due.
+    /// Remembers that there is no client app of this kind's id.
+    pub fn note_unknown(&self, kind: RefusedKind, now: Timestamp) {
+        remember(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).unknown, kind, now);
+    }
+
+    /// Notes a request of a client app that exists, unless one of its kind was noted within the last hour or too many wait to be
+    /// written.
     pub fn note(&self, request: RefusedRequest) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.unwritten.len() < WAITING {
-            seen.unwritten.push(request);
-        } else {
-            seen.noted.remove(&request.kind);
+        let is_noted = seen.noted.get(&request.kind).is_some_and(|noted| request.last_on.0 - noted < HOUR);
+        if is_noted || seen.unwritten.len() >= WAITING {
+            return;
         }
+        remember(&mut seen.noted, request.kind, request.last_on);
+        seen.unwritten.push(request);
     }
 
     /// The notes that are to be written.
     pub fn take(&self) -> Vec<RefusedRequest> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).unwritten)
     }
+}
+
+fn remember(known: &mut HashMap<RefusedKind, i64>, kind: RefusedKind, now: Timestamp) {
+    if known.len() >= REMEMBERED {
+        known.clear();
+    }
+    known.insert(kind, now.0);
 }
 
 /// Writes notes. Those of client apps that are gone are left out, and so are new kinds beyond the bounds of the client app and of
@@ -115,7 +127,7 @@ pub fn write_refused(
             continue;
         }
         let now = one.last_on.0;
-        let parameters = [
+        let parameters = vec![
             Context::of_server(app_context, Scope::Everything, one.last_on).new_id().into(),
             app.into(),
             endpoint.into(),
@@ -127,7 +139,7 @@ pub fn write_refused(
             (now + LISTED).into(),
             (now - HOUR).into(),
         ];
-        tx.execute(&write, &parameters)?;
+        tx.queue(&write, parameters)?;
         all += i64::from(!is_listed);
     }
     Ok(())
@@ -144,35 +156,45 @@ mod tests {
 
     use super::{RefusedRequest, RefusedRequests, WAITING};
 
+    fn request(app: usize, error: &'static str, minute: i64) -> RefusedRequest {
+        RefusedRequest {
+            kind: (Uuid::from_u128(u128::try_from(app).unwrap()), "/connect/token", error),
+            reason: String::new(),
+            sent: String::new(),
+            registered: String::new(),
+            last_on: Timestamp(minute * 60_000),
+        }
+    }
+
     #[test]
     fn a_kind_of_refused_requests_is_due_once_an_hour() {
-        let (requests, app) = (RefusedRequests::default(), Uuid::from_u128(1));
-        let due =
-            |error, minute: i64| requests.is_due((app, "/connect/token", error), Timestamp(minute * 60_000));
+        let requests = RefusedRequests::default();
+        let due = |error, minute: i64| {
+            let request = request(1, error, minute);
+            let is_due = requests.is_due(request.kind, request.last_on);
+            requests.note(request);
+            is_due
+        };
         assert_eq!(
             [0, 1, 59, 60, 61].map(|minute| due("invalid_client", minute)),
             [true, false, false, true, false]
         );
         assert!(due("invalid_grant", 1), "another kind");
+        assert_eq!(requests.take().len(), 3);
+        let unknown = request(2, "invalid_client", 0);
+        requests.note_unknown(unknown.kind, unknown.last_on);
+        assert!(!requests.is_due(unknown.kind, Timestamp(1)) && requests.take().is_empty());
     }
 
     #[test]
     fn a_note_that_is_dropped_is_due_again() {
-        let (requests, now) = (RefusedRequests::default(), Timestamp(0));
-        let kind =
-            |app: usize| (Uuid::from_u128(u128::try_from(app).unwrap()), "/connect/token", "invalid_client");
+        let requests = RefusedRequests::default();
         for app in 0..=WAITING {
-            assert!(requests.is_due(kind(app), now));
-            requests.note(RefusedRequest {
-                kind: kind(app),
-                reason: String::new(),
-                sent: String::new(),
-                registered: String::new(),
-                last_on: now,
-            });
+            requests.note(request(app, "invalid_client", 0));
         }
         assert_eq!(requests.take().len(), WAITING);
-        assert!(!requests.is_due(kind(0), now) && requests.is_due(kind(WAITING), now));
+        let is_due = |app| requests.is_due(request(app, "invalid_client", 0).kind, Timestamp(0));
+        assert!(!is_due(0) && is_due(WAITING));
         assert!(requests.take().is_empty());
     }
 }

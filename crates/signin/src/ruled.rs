@@ -9,7 +9,7 @@ use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
 use chancery_store::Mode;
 
 use crate::{
-    claims::{Pending, Told, pending_exchange},
+    claims::{Pending, ReleasedClaims, pending_exchange},
     grant::Grant,
     granted::Granted,
     provider::Provider,
@@ -25,7 +25,7 @@ const UNUSABLE: OAuthError = OAuthError::new(
     "The claim rules in force cannot run, so there are no tokens. The server's log says why.",
 );
 
-/// What a transaction that makes tokens comes to.
+/// The outcome of a transaction that issues tokens.
 pub enum Making<T> {
     /// It is done.
     Done(T),
@@ -33,34 +33,34 @@ pub enum Making<T> {
     Rules(Box<Pending>),
 }
 
-/// Why nothing is told.
-pub enum NotTold {
+/// Why there are no claims.
+pub enum RulesFailed {
     /// An error of the store.
     Store(StoreError),
     /// The rules cannot run. It is logged and recorded.
     Unusable,
 }
 
-impl From<StoreError> for NotTold {
+impl From<StoreError> for RulesFailed {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<NotTold> for OAuthError {
-    fn from(reason: NotTold) -> Self {
+impl From<RulesFailed> for OAuthError {
+    fn from(reason: RulesFailed) -> Self {
         match reason {
-            NotTold::Store(error) => error.into(),
-            NotTold::Unusable => UNUSABLE,
+            RulesFailed::Store(error) => error.into(),
+            RulesFailed::Unusable => UNUSABLE,
         }
     }
 }
 
-impl From<NotTold> for Problem {
-    fn from(reason: NotTold) -> Self {
+impl From<RulesFailed> for Problem {
+    fn from(reason: RulesFailed) -> Self {
         match reason {
-            NotTold::Store(error) => error.into(),
-            NotTold::Unusable => {
+            RulesFailed::Store(error) => error.into(),
+            RulesFailed::Unusable => {
                 Self::from(StoreError::Internal("the claim rules in force cannot run".into()))
             }
         }
@@ -77,7 +77,7 @@ impl Provider<'_> {
         self,
         name: &'static str,
         now: Timestamp,
-        making: impl Fn(&mut Tx<'_>, Option<&Told>) -> Result<Result<Making<T>, OAuthError>, Problem>
+        making: impl Fn(&mut Tx<'_>, Option<&ReleasedClaims>) -> Result<Result<Making<T>, OAuthError>, Problem>
         + Send
         + Sync
         + 'static,
@@ -100,14 +100,13 @@ impl Provider<'_> {
     /// Runs claim rules in the pool.
     ///
     /// # Errors
-    /// Why nothing is told.
-    pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<Told, NotTold> {
+    /// Why there are no claims.
+    pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<ReleasedClaims, RulesFailed> {
         let (granted, application) = (pending.granted.clone(), pending.application);
         let done = self.pool.run(Some(granted.tenant), pending.work()).await?;
         let detail = match Pending::result(done)?.as_ref() {
             Ok(told) => return Ok(told.clone()),
-            Err(Unusable::Rules(detail)) => detail.clone(),
-            Err(Unusable::Draft(_)) => return Err(StoreError::Internal("there is no draft".into()).into()),
+            Err(Unusable(detail)) => detail.clone(),
         };
         let (context, about) = (Arc::clone(self.context), granted.clone());
         let recording = self.store.run("RecordUnusableRules", Mode::Write, None, move |tx| {
@@ -121,7 +120,7 @@ impl Provider<'_> {
             let (tenant, instance) = (granted.tenant, granted.instance);
             tracing::error!(%application, %tenant, %instance, detail, "claim rules cannot run: no tokens");
         }
-        Err(NotTold::Unusable)
+        Err(RulesFailed::Unusable)
     }
 
     /// Grants a token to a client app: one of its own, or one in the place of another. A person's tells what the rules for this client
@@ -131,23 +130,19 @@ impl Provider<'_> {
     /// [`OAuthError`], which the endpoint answers.
     pub async fn grant(self, rights: &Rights, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
         let mut pending = grant(self.store, self.tokens, rights, request).await?;
-        if let Some(claims) = pending.of_person() {
-            let (id, scope) = (claims.client_id, claims.scope.clone().unwrap_or_default());
-            let application = self.applications.find(self.store, id).await?;
-            if let Some(application) = &application {
-                application.check_served()?;
-            }
-            let (gid, master, now) = (claims.gid, self.context.master.clone(), request.now);
-            if let (Some(application), Some(gid)) = (application, gid) {
-                let reading = self.store.run("ReadExchanged", Mode::Quick, None, move |tx| {
-                    let Some(grant) = Grant::find(tx, &master, gid)? else { return Ok(None) };
-                    pending_exchange(tx, &application, (&grant.granted, &scope), now)
-                });
-                if let Some(rules) = reading.await? {
-                    claims.told = self.tell(*rules, request.now).await?.access_token;
-                }
-            } else {
-                return Err(OAuthError::new(400, "unauthorized_client", "The client app serves nobody."));
+        if let Some((gid, claims)) = pending.of_person() {
+            let detail = "The client app is not enabled, or its subscription is not active.";
+            let refused = OAuthError::new(400, "unauthorized_client", detail);
+            let application = self.applications.find(self.store, claims.client_id).await?.ok_or(refused)?;
+            application.check_served()?;
+            let (master, now) = (self.context.master.clone(), request.now);
+            let scope = claims.scope.clone().unwrap_or_default();
+            let reading = self.store.run("ReadExchanged", Mode::Quick, None, move |tx| {
+                let Some(grant) = Grant::find(tx, &master, gid)? else { return Ok(None) };
+                pending_exchange(tx, &application, (&grant.granted, &scope), now)
+            });
+            if let Some(rules) = reading.await? {
+                claims.told = self.tell(*rules, now).await?.access_token;
             }
         }
         pending.issue(self.store, self.tokens, request).await

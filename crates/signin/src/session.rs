@@ -15,7 +15,7 @@ use crate::{application::ServingTenant, provider::context_of_person};
 const MOST: usize = 10;
 /// How long the former value of the cookie still reads, in ms: pages that load beside a sign-in have it.
 const FORMER_MS: i64 = 30_000;
-/// How old the last use of a session may be before it is written again, in ms, where a tenth of its lifetime is no less.
+/// The longest time between two writes of a session's last use, in ms.
 const USE_MS: i64 = 5 * 60_000;
 
 /// The value of a session cookie, and the digest that it is kept by.

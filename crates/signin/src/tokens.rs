@@ -7,7 +7,7 @@ use chancery_resource::{StoreError, settings::Options};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::{claims::Told, granted::Granted, provider::Provider};
+use crate::{claims::ReleasedClaims, granted::Granted, provider::Provider};
 
 /// How long tokens last, in seconds.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct Tokens {
     /// Whom the access token is for.
     pub aud: Vec<String>,
     /// What they tell of the person.
-    pub told: Told,
+    pub told: ReleasedClaims,
     /// `nonce` of the authorization request.
     pub nonce: Option<String>,
     /// The refresh token that comes along.

@@ -202,7 +202,7 @@ on_both_engines! {
         let replacement = request(&made[0], asked).await;
         for sibling in &made[1..] {
             let told = step(sibling, &replacement, "/approvals").await.problem(403, "forbidden");
-            assert!(told["detail"].as_str().unwrap().contains("did it to both"), "{told}");
+            assert!(told["detail"].as_str().unwrap().contains("a third party did so for both"), "{told}");
         }
         // neither who asked nor who made all of them has to be there any more
         for name in ["asking", "maker"] {

@@ -3,7 +3,9 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate};
+use super::{
+    BASE, CALLBACK, Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate,
+};
 use crate::id;
 
 /// Makes a claim rule that adds a claim, with other members besides.
@@ -80,6 +82,17 @@ async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
 }
 
 const ALL: [&str; 4] = ["ClientApp", "ClientAppIdpInstance", "Subscription", "Tenant"];
+
+/// Another public client app of the same tenant and store.
+async fn second_app(world: &World, home: &Home) -> Home {
+    let app = world.make("ClientApp", json!({ "name": "Second", "isPublic": true })).await;
+    let store = first(world, "/IdpInstance").await;
+    relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[&home.tenant]).await;
+    relate(world, &format!("/ClientApp/{}/idpinstances", id(&app)), &[id(&store)]).await;
+    let uri = json!({ "clientAppId": app["id"], "uri": CALLBACK, "redirectUriType": "Login" });
+    world.make("ClientAppRedirectUri", uri).await;
+    Home { app, tenant: home.tenant.clone(), secret: String::new(), user: home.user.clone() }
+}
 
 on_both_engines! {
     /// From the code to the refresh, userinfo, introspection and exchange.
@@ -242,12 +255,15 @@ on_both_engines! {
         }
     }
 
-    /// Without the rules there are no tokens; nothing that was shown is lost by it, and it leaves one record.
+    /// Without the rules there are no tokens; nothing that was shown is lost by it, and it leaves one record for each client app.
     async fn rules_that_cannot_run_are_a_server_error(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let good = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
+        let other = second_app(&world, &home).await;
+        let (_, answer) = other.sign_in(&world).await;
+        let code_of_other = parameter(&answer, "code").unwrap();
         let mut rules = Vec::new();
         for number in 0..3 {
             let value = format!("{number}{}", "x".repeat(1999));
@@ -256,6 +272,7 @@ on_both_engines! {
         for _ in 0..2 {
             for refused in [
                 home.redeem(&world, &code, &[]).await,
+                other.redeem(&world, &code_of_other, &[]).await,
                 home.refresh_at(&world.anonymous, good["refresh_token"].as_str().unwrap()).await,
             ] {
                 assert_eq!(refused.is(500).json()["error"], "server_error");
@@ -265,8 +282,12 @@ on_both_engines! {
         }
         let filter = encode("reason eq \"ClaimRules\"");
         let records = world.admin.get(&format!("{BASE}/SignInRecord?filter={filter}")).await.is(200).json();
-        assert_eq!(records.as_array().unwrap().len(), 1, "{records}");
-        assert_eq!((&records[0]["outcome"], &records[0]["clientAppId"]), (&json!("Refused"), &home.app["id"]));
+        let records = records.as_array().unwrap();
+        assert_eq!(records.len(), 2, "{records:?}");
+        for record in records {
+            assert_eq!((&record["outcome"], &record["attempts"]), (&json!("Refused"), &json!(1)), "{record}");
+        }
+        assert!(records.iter().any(|record| record["clientAppId"] == home.app["id"]), "{records:?}");
         for rule in &rules[1..] {
             change(&world, &format!("/ClaimRule/{}", id(rule)), json!({ "isActive": false })).await;
         }
@@ -275,7 +296,7 @@ on_both_engines! {
     }
 
     /// More claims than one evaluation takes are an error at userinfo, too.
-    async fn userinfo_does_without_no_rule(world: World) {
+    async fn userinfo_fails_where_too_many_rules_are_in_force(world: World) {
         let home = Home::new(&world).await;
         let good = tokens(&world, &home, &[]).await;
         let rules: Vec<Value> = (0..1001).map(|number| json!({

@@ -101,6 +101,20 @@ on_both_engines! {
         }
     }
 
+    /// What a client app may not have any more is not told by name, either.
+    async fn a_named_claim_ends_with_the_right_to_its_scope(world: World) {
+        let home = Home::new(&world).await;
+        let scope = json!({ "clientAppId": home.app["id"], "key": "offline_access", "name": "Stay signed in" });
+        world.make("ClientAppScope", scope).await;
+        let named = r#"{"userinfo":{"email":null},"id_token":{"email":null}}"#;
+        let first = tokens(&world, &home, &[("scope", "openid offline_access"), ("claims", named)]).await;
+        assert_eq!(claims(&first["id_token"])["email"], "ann@example.com");
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "scopeFilterEnabled": true })).await;
+        let again = home.refresh_at(&world.anonymous, first["refresh_token"].as_str().unwrap()).await.is(200).json();
+        assert_eq!(claims(&again["id_token"]).get("email"), None);
+        assert_eq!(userinfo(&world, &again).await.get("email"), None);
+    }
+
     async fn what_is_no_request_for_claims_is_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;

@@ -3,7 +3,7 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, claims, parameter, tenant_option};
+use super::{Home, PASSWORD, browser::Browser, claims, parameter};
 use crate::id;
 
 on_both_engines! {
@@ -29,32 +29,6 @@ on_both_engines! {
         }
         let page = browser.open(&home.request(&[("prompt", "select_account")])).await;
         assert!(page.html.contains("Ann Archer") && page.html.contains("Use another account"), "{}", page.html);
-    }
-
-    /// A session that is used more often than a quarter of its lifetime lasts, however short that is.
-    async fn a_short_session_lasts_while_it_is_used(world: World) {
-        let home = Home::new(&world).await;
-        let silent = home.request(&[("prompt", "none")]);
-        for (keeps, option) in [(false, "BrowserSessionLifetime"), (true, "SessionLifetime")] {
-            tenant_option(&world, &home, option, "00:01:00").await;
-            let mut browser = Browser::new(&world);
-            let page = browser.open(&home.request(&[])).await;
-            let csrf = page.field("csrf");
-            let mut fields = vec![("csrf", csrf.as_str()), ("username", "ann"), ("password", PASSWORD)];
-            fields.extend(keeps.then_some(("remember", "true")));
-            browser.post(&page.action(), &fields, &[]).await;
-            // each time 40 seconds of the minute pass
-            for _ in 0..3 {
-                let older = "UPDATE sign_in_session SET used_on = used_on - 40000, expires_on = expires_on - 40000";
-                world.sql(vec![(older, Vec::new())]).await;
-                let left = browser.open(&silent).await.left.unwrap();
-                assert!(parameter(&left, "code").is_some(), "{option}: {left}");
-            }
-            let unused = "UPDATE sign_in_session SET used_on = used_on - 61000, expires_on = expires_on - 61000";
-            world.sql(vec![(unused, Vec::new())]).await;
-            let left = browser.open(&silent).await.left.unwrap();
-            assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "{option}");
-        }
     }
 
     /// The cookie changes with the proof: a value that was planted before is worth nothing.

@@ -226,7 +226,8 @@ on_both_engines! {
         let path = format!("/ClientAppAuthenticationConfiguration/{}", id(&home.app));
         change(&world, &path, json!({ "requireDpopNonce": true })).await;
         let refused = ask(None).await.is(401);
-        assert!(refused.header("www-authenticate").unwrap().contains("use_dpop_nonce"));
+        let challenge = refused.header("www-authenticate").unwrap();
+        assert!(challenge.starts_with("DPoP ") && challenge.contains("error=\"use_dpop_nonce\""), "{challenge}");
         let nonce = refused.header("dpop-nonce").unwrap();
         ask(Some("made up")).await.expect(401);
         ask(Some(nonce)).await.expect(200);

@@ -1,16 +1,11 @@
-//! Answers of the UserInfo and introspection endpoints: signed where the client app asks for that, and for who proves the
-//! possession of a key with the nonce of this server.
+//! Signed answers of the UserInfo and introspection endpoints.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::{Home, PASSWORD, browser::Browser, change, claims, form, parameter};
-use crate::{
-    id,
-    token::signer::{Signer, encode},
-};
+use crate::id;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const SIGNED: (&str, &str) = ("accept", "application/token-introspection+jwt");
@@ -115,37 +110,5 @@ on_both_engines! {
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "introspectionEncryptedResponseAlg": "RSA-OAEP-256" })).await;
         let refused = introspect(&world, &home, refresh, &[]).await.is(400).json();
         assert_eq!(refused["error"], json!("unauthorized_client"), "{refused}");
-    }
-
-    /// `requireDpopNonce`: RFC 9449, section 9, at the UserInfo endpoint as at the services.
-    async fn userinfo_asks_for_the_nonce_that_the_client_app_must_prove(world: World) {
-        let home = Home::new(&world).await;
-        let configuration = json!({
-            "clientAppId": home.app["id"], "tokenEndpointAuthMethod": "client_secret_post",
-            "dpopBoundAccessTokens": true,
-        });
-        world.make("ClientAppAuthenticationConfiguration", configuration).await;
-        let own = Signer::new("");
-        let (_, answer) = home.sign_in(&world).await;
-        let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
-        let body = home.redeeming(&parameter(&answer, "code").unwrap(), &[]).into_bytes();
-        let redeemed = world.anonymous.send(Method::POST, "/connect/token", &[FORM, ("dpop", &proof)], body).await;
-        let token = redeemed.is(200).json()["access_token"].as_str().unwrap().to_owned();
-        let url = format!("{}/connect/userinfo", world.base);
-        let scheme = format!("DPoP {token}");
-        let ask = async |proof: String| {
-            let headers = [("authorization", scheme.as_str()), ("dpop", proof.as_str())];
-            world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await
-        };
-        ask(own.prove_with("GET", &url, &token)).await.expect(200);
-        let path = format!("/ClientAppAuthenticationConfiguration/{}", id(&home.app));
-        change(&world, &path, json!({ "requireDpopNonce": true })).await;
-        let refused = ask(own.prove_with("GET", &url, &token)).await.is(401);
-        let challenge = refused.header("www-authenticate").unwrap();
-        assert!(challenge.starts_with("DPoP ") && challenge.contains("error=\"use_dpop_nonce\""), "{challenge}");
-        let nonce = refused.header("dpop-nonce").unwrap();
-        let hash = encode(digest(&SHA256, token.as_bytes()).as_ref());
-        ask(own.prove("GET", &url, json!({ "nonce": "made up", "ath": hash }))).await.expect(401);
-        ask(own.prove("GET", &url, json!({ "nonce": nonce, "ath": hash }))).await.expect(200);
     }
 }

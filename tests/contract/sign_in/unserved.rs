@@ -63,7 +63,7 @@ async fn refusal(browser: &mut Browser, home: &Home) -> Option<(String, String)>
 on_both_engines! {
     /// Encryption, pairwise subjects and pushed requests: an answer that is less private than its setting would not be noticed.
     async fn an_app_with_a_setting_that_is_not_served_gets_no_tokens_for_people(world: World) {
-        let home = Home::new(&world).await;
+        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
         let before = tokens(&world, &home).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (member, set, unset, used_for_refresh) in [
@@ -77,6 +77,11 @@ on_both_engines! {
             let Some((error, description)) = refusal(&mut browser, &home).await else { panic!("{member} is ignored") };
             assert_eq!(error, "unauthorized_client", "{member}");
             assert!(description.contains(member), "{member}: {description}");
+            let device = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            let sent = form(device.into_iter()).into_bytes();
+            let device = world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, sent).await;
+            assert_refused(device, member);
             if used_for_refresh {
                 let code = parameter(&waiting, "code").unwrap();
                 assert_refused(home.redeem(&world, &code, &[]).await, member);

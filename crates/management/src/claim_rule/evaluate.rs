@@ -3,8 +3,8 @@
 use chancery_claims::{Claim, Source};
 use chancery_record::{Json, parse_id};
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantMember, Problem,
-    Purpose, Reply, Tx, Work, visible,
+    Action as A, Answer, Body, Call, Custom, FieldFault, JsonForm, Method as M, Mode, Op,
+    Permit::TenantMember, Problem, Purpose, Reply, Tx, Work, visible,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -68,16 +68,30 @@ fn body_schema() -> serde_json::Value {
     })
 }
 
+/// Why there is no outcome.
+enum NoOutcome {
+    /// The rules cannot run.
+    Rules(Unusable),
+    /// The draft has these faults.
+    Draft(Vec<FieldFault>),
+}
+
+impl From<Unusable> for NoOutcome {
+    fn from(unusable: Unusable) -> Self {
+        Self::Rules(unusable)
+    }
+}
+
 /// The outcome of an evaluation, or why there is none.
-type Evaluated = Result<Evaluation, Unusable>;
+type Evaluated = Result<Evaluation, NoOutcome>;
 
 /// Reads rules and claims in the transaction. Compiling and evaluating take time, so both happen in the pool
 /// of workers, between two transactions.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(evaluated) = call.result::<Evaluated>(0)? {
-        let evaluation = Result::as_ref(&evaluated).map_err(|unusable| match unusable {
-            Unusable::Rules(detail) => Problem::conflict(detail.clone()),
-            Unusable::Draft(faults) => draft::refusal(faults),
+        let evaluation = Result::as_ref(&evaluated).map_err(|none| match none {
+            NoOutcome::Rules(Unusable(detail)) => Problem::conflict(detail.clone()),
+            NoOutcome::Draft(faults) => draft::refusal(faults),
         })?;
         call.answer.bytes.extend_from_slice(evaluation.to_json().to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
@@ -95,11 +109,11 @@ fn try_rules(in_force: InForce, draft: Option<RuleDraft>, (claims, traces): (&[C
     let set = match draft {
         None => in_force.compile(),
         Some(draft) => {
-            weigh(&draft.rule).map_err(Unusable::Draft)?;
+            weigh(&draft.rule).map_err(NoOutcome::Draft)?;
             in_force.compile_with(|rules| draft.take_part(rules))
         }
     };
-    run(&*set?, claims, traces)
+    Ok(run(&*set?, claims, traces)?)
 }
 
 fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {

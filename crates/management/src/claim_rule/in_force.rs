@@ -6,7 +6,7 @@ use std::{cell::OnceCell, sync::Arc, time::Instant};
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_claims::{Claim, Fault, Rule, RuleSet, RuleSetError, RuleSets};
 use chancery_record::Record as _;
-use chancery_resource::{FieldFault, Problem, Sql, Tx};
+use chancery_resource::{Problem, Sql, Tx};
 use uuid::Uuid;
 
 use super::{CLAIM_RULE, ClaimRule, outcome::Evaluation};
@@ -31,14 +31,9 @@ pub struct Place {
     pub tenant: Option<Uuid>,
 }
 
-/// Why rules come to nothing.
+/// Why the rules in force cannot be run on these claims, as a text for people.
 #[derive(Debug)]
-pub enum Unusable {
-    /// Those in force, or they with these claims: what is wrong, for people.
-    Rules(String),
-    /// The draft has these faults.
-    Draft(Vec<FieldFault>),
-}
+pub struct Unusable(pub String);
 
 /// The active rules that apply to a place, not compiled yet.
 #[derive(Clone, Debug)]
@@ -107,7 +102,7 @@ impl InForce {
             return Ok(());
         }
         let detail = format!("More than {MAX_RULES} rules are in force at once: there are too many.");
-        Err(Unusable::Rules(detail))
+        Err(Unusable(detail))
     }
 }
 
@@ -128,7 +123,7 @@ pub fn run(set: &RuleSet, claims: &[Claim], traces: bool) -> Result<Evaluation, 
             set.evaluate(claims, go_on).map(|outcome| (outcome, None))
         }
     });
-    let (outcome, steps) = evaluated.map_err(|exceeded| Unusable::Rules(format!("{exceeded}.")))?;
+    let (outcome, steps) = evaluated.map_err(|exceeded| Unusable(format!("{exceeded}.")))?;
     Ok(Evaluation { outcome, steps, in_force: set.ids().collect() })
 }
 
@@ -139,7 +134,7 @@ fn within_time<T>(work: impl FnOnce(chancery_claims::GoOn<'_>) -> T) -> T {
 }
 
 fn unusable(error: RuleSetError) -> Unusable {
-    Unusable::Rules(match error {
+    Unusable(match error {
         RuleSetError::Faults(faults) => describe(&faults),
         RuleSetError::Time => "The rules in force take too long to compile: there are too many.".to_owned(),
     })

@@ -152,7 +152,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     })?;
     if let Some(found) = &mut found {
         set_options(found, &values);
-        close_contradictory(found, &wrong);
+        close_misconfigured(found, &wrong);
         close_asking(found, &asking);
         found.epoch = epoch;
     }
@@ -186,20 +186,20 @@ fn is_platform(application: &Application) -> bool {
     application.id == CONSOLE || application.resources.iter().any(|key| PLATFORM.contains(&key.as_str()))
 }
 
-/// Lets nobody in at a tenant whose options contradict each other. The platform itself stays open, so that somebody can set them
-/// right; there a wrong option counts as its strictest value.
-fn close_contradictory(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
+/// Lets nobody in at a tenant whose options contradict each other, or one of which has a wrong value. The platform itself stays open,
+/// so that an administrator can correct them; there a wrong option counts as its strictest value.
+fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
     let is_platform = is_platform(application);
     for tenant in &mut application.tenants {
         if is_platform {
             tenant.options = Options::clone(&tenant.options).strict().into();
             continue;
         }
-        let contradiction = tenant.options.contradiction();
-        if let Some(name) =
-            contradiction.filter(|name| wrong.contains(&(tenant.facts.id, (*name).to_owned())))
-        {
-            tracing::warn!(tenant = %tenant.facts.id, option = name, "options contradict each other: nobody can sign in at the tenant");
+        let is_wrong = |name: &&str| wrong.contains(&(tenant.facts.id, (*name).to_owned()));
+        let limits = Owner::Tenant.entries().filter(|entry| entry.is_limit()).map(|entry| entry.name);
+        let found = tenant.options.contradiction().into_iter().chain(limits).find(is_wrong);
+        if let Some(name) = found {
+            tracing::warn!(tenant = %tenant.facts.id, option = name, "an option is wrong or contradicts another: nobody can sign in at the tenant");
             tenant.facts.instances.clear();
             tenant.stores.clear();
         }
@@ -221,14 +221,12 @@ fn close_asking(application: &mut Application, asking: &HashSet<Uuid>) {
 
 /// The settings that are not served, as far as sign-ins are concerned.
 fn read_unserved(row: &Row<'_>) -> Result<Vec<Unserved>, Error> {
-    let encryption = |column| Ok::<_, Error>(row.optional_text(column)?.is_some());
-    let (id_token, userinfo) = (encryption(24)?, encryption(25)?);
-    let named = |is_set: bool| Encryption { alg: is_set.then_some(""), enc: None };
+    let (id_token, userinfo) = (row.optional_text(24)?, row.optional_text(25)?);
     Ok(unserved(&ClientFacts {
         is_pairwise: row.text(17)? == "Pairwise",
         encrypts_access_tokens: !row.is_null(23)? && row.bool(23)?,
-        id_token_encryption: named(id_token),
-        userinfo_encryption: named(userinfo),
+        id_token_encryption: Encryption { alg: id_token.as_deref(), enc: None },
+        userinfo_encryption: Encryption { alg: userinfo.as_deref(), enc: None },
         require_pushed_authorization_requests: row.bool(26)?,
         security_profile: security_profile(row.text(14)?),
         ..ClientFacts::default()
@@ -270,7 +268,6 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         security_profile: security_profile(row.text(14)?),
         filters_resources: row.bool(15)?,
         includes_groups: row.bool(16)?,
-        is_pairwise: row.text(17)? == "Pairwise",
         client_uri: row.optional_text(18)?,
         logo_uri: row.optional_text(19)?,
         allows_devices: row.bool(20)?,

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use chancery_claims::{Claim, Source, is_protected};
+use chancery_claims::{Claim, OutClaim, Source, is_protected};
 use chancery_oauth::GROUPS;
 use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
 
 use super::scope_of;
-use crate::person::{Admitted, GROUP_NAMES};
+use crate::person::{Admitted, group_names};
 
 /// The claims of the scope `profile`, each with its column.
 const PROFILE: &[(&str, &str)] = &[
@@ -27,7 +27,7 @@ const PROFILE: &[(&str, &str)] = &[
 ];
 const EMAIL: (&str, &str) = ("email", "email_address");
 const PHONE: (&str, &str) = ("phone_number", "phone_number");
-/// The units of an entry's number in a second.
+/// Numbers of audit entries begin with their time in microseconds.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
 /// The most bytes of the keys and values of a user's entries that are claims; the first ones in the order of the keys count.
 const MOST_ENTRY_BYTES: usize = 64 << 10;
@@ -70,6 +70,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether a claim is an entry of the user, as it is stored.
+    pub fn has_entry(&self, claim: &OutClaim) -> bool {
+        self.entries.contains(&(claim.claim_type.clone(), claim.value.clone()))
+    }
+
     fn add(&mut self, claim_type: &str, value: &str) {
         let (claim_type, value) = (claim_type.to_owned(), value.to_owned());
         self.claims.push(Claim { claim_type, value, source: Source::Platform });
@@ -127,9 +132,10 @@ pub fn read(tx: &mut Tx<'_>, user: &Admitted, wanted: Wanted) -> Result<Option<F
         columns.join(", ")
     );
     let (key, owner) = ([user.store.into(), user.user.into()], [user.user.into()]);
+    let of_groups = group_names();
     let mut statements = vec![(of_user.as_str(), &key[..])];
     if wanted.groups {
-        statements.push((GROUP_NAMES, &owner[..]));
+        statements.push((of_groups.as_str(), &owner[..]));
     }
     if wanted.entries {
         statements.push((ENTRIES, &owner[..]));

@@ -33,9 +33,7 @@ impl Requested {
     /// the scope: then only its claims count.
     pub fn of(application: &Application, request: &ClaimsRequest, scope: &Scope) -> Self {
         let may_have = |word: &str| {
-            let asked = Scope::parse(word).ok();
-            application.grantable(asked.as_ref()).is_ok_and(|granted| granted.has(word))
-                && (application.consent != ConsentMode::External || scope.has(word))
+            application.may_have(word) && (application.consent != ConsentMode::External || scope.has(word))
         };
         let names = |claims: &[RequestedClaim]| -> Names {
             let named = claims.iter().filter(|claim| !is_protected(&claim.name));

@@ -50,7 +50,7 @@ impl Place {
 
 /// What tokens tell about a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ReleasedClaims {
     /// In the ID token.
     pub id_token: Map<String, Value>,
     /// At the UserInfo endpoint.
@@ -86,7 +86,8 @@ impl Asked {
         Self {
             issue,
             scope: scope.split(' ').map(str::to_owned).collect(),
-            requested: granted.requested.clone(),
+            // as the scope of a refresh: what the client app may not have any more is not told
+            requested: granted.requested.clone().within(|word| application.may_have(word)),
             includes_groups: application.includes_groups,
             tells_in_id_token: application.tells_in_id_token,
         }
@@ -133,11 +134,10 @@ impl Asked {
             Place::AccessToken => in_id_token || in_userinfo,
         };
         let by_scope = place != Place::IdToken || self.tells_in_id_token;
-        let is_entry = || facts.entries.contains(&(claim.claim_type.clone(), claim.value.clone()));
         match scope_of(&claim.claim_type) {
             Some(GROUPS) => self.includes_groups && (by_scope || is_named),
             Some(word) => is_named || (by_scope && self.has(word)),
-            None if is_entry() => {
+            None if facts.has_entry(claim) => {
                 (is_named && self.requested.allows_entries()) || (by_scope && self.has("profile"))
             }
             None => !claim.on_request || is_named || self.has(&claim.claim_type),
@@ -162,12 +162,12 @@ pub fn untouched(facts: &Facts) -> Vec<OutClaim> {
 ///
 /// # Errors
 /// The rules forward more to a token than it holds.
-pub fn tell(claims: &[OutClaim], facts: &Facts, asked: &Asked) -> Result<Told, Unusable> {
+pub fn tell(claims: &[OutClaim], facts: &Facts, asked: &Asked) -> Result<ReleasedClaims, Unusable> {
     let told = |place, is_asked: bool| {
         if is_asked { tell_in(place, claims, facts, asked) } else { Ok(Map::new()) }
     };
     let is_userinfo = asked.issue == Issue::UserInfo;
-    Ok(Told {
+    Ok(ReleasedClaims {
         id_token: told(Place::IdToken, asked.issue == Issue::Tokens && asked.has(OPENID))?,
         userinfo: told(Place::UserInfo, is_userinfo)?,
         access_token: told(Place::AccessToken, !is_userinfo)?.into_iter().collect(),
@@ -180,8 +180,6 @@ fn tell_in(
     facts: &Facts,
     asked: &Asked,
 ) -> Result<Map<String, Value>, Unusable> {
-    let is_entry =
-        |claim: &OutClaim| facts.entries.contains(&(claim.claim_type.clone(), claim.value.clone()));
     let goes_there = |claim: &&OutClaim| {
         // an access token tells what rules send there alone
         let is_sent = place != Place::AccessToken || !claim.path.is_empty();
@@ -189,13 +187,13 @@ fn tell_in(
     };
     let told = claims.iter().filter(goes_there).filter(|claim| asked.allows(place, claim, facts));
     let (groups, others): (Vec<_>, Vec<_>) = told.partition(|claim| claim.claim_type == GROUPS);
-    let (entries, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|claim| is_entry(claim));
+    let (entries, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|claim| facts.has_entry(claim));
     let size = |claim: &&OutClaim| claim.claim_type.len() + json_of(claim).to_string().len();
     let ruled: usize = others.iter().filter(|claim| !claim.path.is_empty()).map(size).sum();
     let Some(room) = place.bound().checked_sub(ruled) else {
         let (bound, name) = (place.bound(), place.name());
         let detail = format!("The rules in force send more than {bound} bytes of claims to the {name}.");
-        return Err(Unusable::Rules(detail));
+        return Err(Unusable(detail));
     };
     let mut members = Map::new();
     let room = tell_groups(&mut members, (place, room), &groups, asked.tells_groups(place));
@@ -273,7 +271,7 @@ mod tests {
     use serde_json::{Value, json};
     use uuid::Uuid;
 
-    use super::{Asked, Issue, Told, tell};
+    use super::{Asked, Issue, ReleasedClaims, tell};
     use crate::claims::{facts::Facts, requested::Requested};
 
     fn claim(claim_type: &str, value: &str, source: Source) -> OutClaim {
@@ -287,7 +285,7 @@ mod tests {
         }
     }
 
-    fn told(claims: &[OutClaim], issue: Issue) -> Told {
+    fn told(claims: &[OutClaim], issue: Issue) -> ReleasedClaims {
         let asked = Asked {
             issue,
             scope: vec!["openid".to_owned(), "profile".to_owned(), "email".to_owned()],

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use chancery_record::{Timestamp, Value, choice_types};
 use chancery_resource::{
-    Authority, CarriedRole, Context, LIST, Problem, Role, RoleType, Sql, StoreError, Tx, role_condition,
-    visible,
+    Authority, CarriedRole, Context, LIST, Lineage, Problem, Role, RoleType, Sql, StoreError, Tx,
+    role_condition, visible,
 };
 use uuid::Uuid;
 
@@ -67,7 +67,8 @@ pub enum Asked {
 }
 
 /// Finds the credentials that others set, of people whom the caller can read or who are in a group that the caller can read. Also
-/// returns whether all people were examined, and not only the first 1,000.
+/// returns whether all people were examined, and not only the first 1,000. With `granted`, people are examined as if they held
+/// this role, too: the administrator who is about to grant it learns what the grant would make dangerous.
 ///
 /// # Errors
 /// The store's.
@@ -75,6 +76,7 @@ pub fn set_by_others(
     context: &Context,
     tx: &mut Tx<'_>,
     asked: Asked,
+    granted: Option<(RoleType, Lineage)>,
 ) -> Result<(Vec<SetByOther>, bool), Problem> {
     if let Asked::Group(group) = asked
         && visible(context, tx, &APPLICATION_GROUP, &[group])?.is_empty()
@@ -89,7 +91,10 @@ pub fn set_by_others(
         let facts = facts(tx, chunk)?;
         let whose: BTreeSet<Uuid> = facts.iter().map(|fact| fact.user.person).collect();
         let whose: Vec<Uuid> = whose.into_iter().collect();
-        let carried = if whose.is_empty() { Vec::new() } else { of_people(tx, &whose)? };
+        let mut carried = if whose.is_empty() { Vec::new() } else { of_people(tx, &whose)? };
+        if let Some((role, granted_for)) = granted {
+            carried.extend(whose.iter().map(|person| CarriedRole { row: *person, role, granted_for }));
+        }
         for fact in facts {
             let own = carried.iter().filter(|carried| carried.row == fact.user.person);
             if let Some(role) = judging.first_above(tx, &fact, own)? {

@@ -3,15 +3,27 @@
 use chancery_application::{APPLICATION_USER, Asked, SetByOther, set_by_others};
 use chancery_record::format_timestamp;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::Administrator, Problem,
-    QueryParameter, ROLES, Reply, Tx,
+    Action as A, Answer, Call, Custom, JsonForm, Lineage, Method as M, Mode, Op, Permit::Administrator,
+    Problem, QueryParameter, ROLES, Reply, RoleType, ScopeKind, Shape, Tx, visible,
 };
 use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+use crate::{customer::CUSTOMER, idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT};
 
 const PERSON: QueryParameter = QueryParameter::id("platformUserId", "Asks about this platform user alone.");
 const GROUP: QueryParameter = QueryParameter::id(
     "platformGroupId",
     "Asks about those alone who are in this platform group, at any depth.",
+);
+const ROLE: QueryParameter = QueryParameter::optional(
+    "roleType",
+    "Asks as if they held this role, too, before it is granted. Needs platformUserId or platformGroupId.",
+    64,
+);
+const TARGET: QueryParameter = QueryParameter::id(
+    "applyToId",
+    "The customer, subscription, tenant or instance that the role of roleType would be granted for, if there is one.",
 );
 
 static REPLY: JsonForm = JsonForm { name: "CredentialsSetByOthers", schema };
@@ -56,7 +68,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     "Lists the passwords, addresses, passkeys and security contacts of people with roles that were last set by others who do \
      not hold those roles.",
 )
-.with_query(&[PERSON, GROUP])
+.with_query(&[PERSON, GROUP, ROLE, TARGET])
 .added()];
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -69,11 +81,69 @@ fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             return Err(Problem::invalid("platformUserId and platformGroupId are not asked for together."));
         }
     };
-    let (found, is_complete) = set_by_others(&call.context, tx, asked)?;
+    let granted = granted(call, tx, asked)?;
+    let (found, is_complete) = set_by_others(&call.context, tx, asked, granted)?;
     let items: Vec<Json> = found.iter().map(told).collect();
     let answer = json!({ "isComplete": is_complete, "items": items });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
+}
+
+/// The role that is about to be granted, with what it would be granted for.
+fn granted(call: &Call, tx: &mut Tx<'_>, asked: Asked) -> Result<Option<(RoleType, Lineage)>, Problem> {
+    let (name, target) = (ROLE.read_optional(&call.request)?, TARGET.read_id(&call.request)?);
+    let Some(name) = name else {
+        let wrong = || Problem::invalid("applyToId is asked for with roleType.");
+        return target.map_or(Ok(None), |_| Err(wrong()));
+    };
+    let role = RoleType::of(name).ok_or_else(|| Problem::invalid("roleType names no role."))?;
+    if asked == Asked::All {
+        return Err(Problem::invalid("roleType is asked for with platformUserId or platformGroupId."));
+    }
+    for kind in role.line().given_at {
+        if let Some(granted_for) = lineage(call, tx, (*kind, target))? {
+            return Ok(Some((role, granted_for)));
+        }
+    }
+    Err(Problem::invalid(format!("applyToId names nothing that a {name} can be granted for.")))
+}
+
+/// What a target of a kind belongs to; none if it is missing, of another kind, or not visible to the caller.
+fn lineage(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    (kind, target): (ScopeKind, Option<Uuid>),
+) -> Result<Option<Lineage>, Problem> {
+    let Some(id) = target else {
+        let is_everywhere = matches!(kind, ScopeKind::System | ScopeKind::Nothing);
+        return Ok(is_everywhere.then(Lineage::default));
+    };
+    let (shape, of_subscription): (&Shape, _) = match kind {
+        ScopeKind::System | ScopeKind::Nothing => return Ok(None),
+        ScopeKind::Customer => (&CUSTOMER, None),
+        ScopeKind::Subscription => (&SUBSCRIPTION, Some("subscription t ON t.id = y.id")),
+        ScopeKind::Tenant => (&TENANT, Some("tenant t ON t.subscription_id = y.id")),
+        ScopeKind::IdpInstance | ScopeKind::UserStore => {
+            (&IDP_INSTANCE, Some("idp_instance t ON t.subscription_id = y.id"))
+        }
+    };
+    if visible(&call.context, tx, shape, &[id])?.is_empty() {
+        return Ok(None);
+    }
+    let mut found = Lineage {
+        customer: target.filter(|_| kind == ScopeKind::Customer),
+        tenant: target.filter(|_| kind == ScopeKind::Tenant),
+        instance: target.filter(|_| matches!(kind, ScopeKind::IdpInstance | ScopeKind::UserStore)),
+        ..Lineage::default()
+    };
+    if let Some(joined) = of_subscription {
+        let text = format!("SELECT y.customer_id, y.id FROM subscription y JOIN {joined} WHERE t.id = ?1");
+        tx.query(&text, &[id.into()], |row| {
+            (found.customer, found.subscription) = (row.optional_id(0)?, row.optional_id(1)?);
+            Ok(())
+        })?;
+    }
+    Ok(Some(found))
 }
 
 fn told(one: &SetByOther) -> Json {

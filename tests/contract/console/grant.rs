@@ -143,6 +143,45 @@ on_both_engines! {
         assert_eq!(number(&browser.open("/console").await), "0");
     }
 
+    /// The review before a role is given tells what others set who do not hold it, and leads to where each is ended.
+    async fn what_others_set_is_told_before_a_role_is_given(world: World) {
+        let mut browser = administrator(&world).await;
+        let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
+        let (grace, everyone) = nested(&world).await;
+        let user = world.admin.get(&world.path(&format!("/User?filter={}", encode("loginName eq \"grace\"")))).await.is(200).json()[0].clone();
+        let helper = world.client("the help desk", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
+        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+        helper.post(&reset, json!({ "newPassword": "six noisy red foxes" })).await.expect(200);
+        let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
+        let warning = "Before you give the role, set a new password";
+        let place = format!("href=\"/console/store/default/User/{}\"", id(&user));
+        for (kind, principal) in [("platformUserId", &grace), ("platformGroupId", &everyone)] {
+            let fields = [("review", "true"), ("principalId", id(principal)), ("roleType", "SystemAdmin")];
+            let review = post(&world, &mut browser, &page, NEW, &fields).await;
+            let told = text(&review);
+            assert!(told.contains(warning) && told.contains("set by the help desk"), "{told}");
+            assert!(review.html.contains(&place), "{}", review.html);
+            let all = format!("/console/set-by-others?{kind}={}&roleType=SystemAdmin", id(principal));
+            assert!(review.html.contains(&all.replace('&', "&amp;")), "{}", review.html);
+            let told = text(&browser.open(&all).await);
+            assert!(told.contains("Ada Lovelace") && told.contains("the help desk"), "{told}");
+        }
+        let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "UserStoreAdmin"), ("applyToIdpInstanceId", id(&store))];
+        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(told.contains("Nothing was given yet") && !told.contains(warning), "the help desk holds this role: {told}");
+        let body = json!({ "principalType": "PlatformGroup", "principalId": everyone["id"], "roleType": "AuditTrailReader" });
+        world.make("RoleAssignment", body).await;
+        let joined = &user["memberOfGroups"][0];
+        for group in [format!("ApplicationGroup/{}", id(&everyone)), format!("store/default/Group/{}", id(joined))] {
+            let told = text(&browser.open(&format!("/console/{group}")).await);
+            assert!(told.contains("Set by others who do not hold the role") && told.contains("set by the help desk"), "{told}");
+        }
+        world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
+        let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
+        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(told.contains("Nothing was given yet") && !told.contains(warning), "{told}");
+    }
+
     /// Only what one may give is offered, and more is refused at its place.
     async fn nobody_gives_more_than_they_hold(world: World) {
         let (grace, _) = nested(&world).await;

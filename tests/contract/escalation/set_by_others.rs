@@ -89,6 +89,51 @@ on_both_engines! {
         world.admin.get(&both).await.problem(400, "invalid-request");
     }
 
+    /// An administrator who is about to grant a role learns beforehand what others set who do not hold it.
+    async fn what_others_set_is_told_before_a_role_is_granted(world: World) {
+        let helper = helper(&world).await;
+        let ada = person(&world, "ada", None).await;
+        set_password(&world, &helper, &ada, PASSWORD).await;
+        let inner = group(&world, "inner", None).await;
+        let members = world.path(&format!("/Group/{}/users", id(&inner)));
+        world.admin.post(&members, json!({ "relatedIds": [ada["id"]] })).await.expect(202);
+        world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+        let platform = platform_user(&world, &ada).await;
+        let of_group = world.all("ApplicationGroup?filter=name%20eq%20%22inner%22").await[0].clone();
+        let whose = [format!("platformUserId={}", id(&platform)), format!("platformGroupId={}", id(&of_group))];
+        let store = default_store(&world).await;
+        let mut first = Vec::new();
+        for name in ["Customer", "Subscription", "Tenant"] {
+            first.push(world.all(name).await[0].clone());
+        }
+        let granted = [
+            ("SystemAdmin", None, true), ("CustomerAdmin", Some(&first[0]), true), ("SubscriptionAdmin", Some(&first[1]), true),
+            ("TenantAdmin", Some(&first[2]), true), ("AuditTrailReader", None, true), ("UserStoreAdmin", Some(&store), false),
+            ("ApplicationDataReader", None, false), ("ApplicationDataReader", Some(&first[2]), false), ("UserAdmin", None, false),
+        ];
+        for (role, target, is_told) in granted {
+            let at = target.map_or_else(String::new, |target| format!("&applyToId={}", id(target)));
+            for whose in &whose {
+                let items = told(&world, &format!("?{whose}&roleType={role}{at}")).await;
+                let found: Vec<_> = items.iter().map(|item| (&item["userId"], &item["kind"], &item["role"])).collect();
+                let expected = [(&ada["id"], &json!("Password"), &json!(role))];
+                assert_eq!(found, if is_told { expected.to_vec() } else { Vec::new() }, "{role} {at} {whose}");
+            }
+        }
+        assert_eq!(told(&world, "").await, Vec::<Value>::new(), "asking grants nothing");
+        for wrong in [
+            "roleType=SystemAdmin".to_owned(), format!("{}&roleType=Emperor", whose[0]),
+            format!("{}&applyToId={}", whose[0], id(&store)), format!("{}&roleType=TenantAdmin", whose[0]),
+            format!("{}&roleType=TenantAdmin&applyToId={}", whose[0], id(&store)),
+            format!("{}&roleType=SystemAdmin&applyToId={}", whose[0], id(&store)),
+        ] {
+            world.admin.get(&format!("{BASE}/CredentialSetByOther?{wrong}")).await.problem(400, "invalid-request");
+        }
+        let far = world.client("far", &[("UserStoreAdmin", None, Some(world.other_store("elsewhere").await))]).await;
+        let hidden = format!("{BASE}/CredentialSetByOther?{}&roleType=UserStoreAdmin&applyToId={}", whose[0], id(&store));
+        far.get(&hidden).await.problem(400, "invalid-request");
+    }
+
     /// Names are not credentials, so they are not listed.
     async fn what_lets_nobody_in_is_not_told(world: World) {
         let helper = helper(&world).await;

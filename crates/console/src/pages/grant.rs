@@ -240,6 +240,7 @@ async fn review(
         "facts": facts, "asks": null, "errors": [], "action": format!("{address}/new"), "hidden": hidden,
         "confirm": { "label": words.page("grant_give"), "is_dangerous": op.method == chancery_resource::Method::Delete },
         "cancel": { "href": back, "label": words.page("cancel") },
+        "warning": super::set_by_other::before(visit, body).await?,
     });
     visit.page(200, "confirm.html", &heading, &content)
 }

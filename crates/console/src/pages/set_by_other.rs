@@ -27,12 +27,14 @@ const MOST_LINES: usize = 12;
 /// The parameters of the operation; the page has the same.
 const PERSON: &str = "platformUserId";
 const GROUP: &str = "platformGroupId";
+const ROLE: &str = "roleType";
+const TARGET: &str = "applyToId";
 
-/// The answer of the operation about a person, the members of a group, or everybody; none if the caller has no permission.
-async fn asked(visit: &Visit<'_>, of: Option<(&str, &str)>) -> Result<Option<(Value, String)>, Problem> {
+/// The answer of the operation with these parameters; none if the caller has no permission.
+async fn asked(visit: &Visit<'_>, of: &[(&str, &str)]) -> Result<Option<(Value, String)>, Problem> {
     let Some(op) = visit.may(operation("GetCredentialsSetByOthers")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
-    input.query.extend(of.map(|(name, id)| (name.to_owned(), id.to_owned())));
+    input.query.extend(of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let call = call(visit, &input);
     // boxed, because the futures of pages with many parts need much stack already
     Ok(Some((Box::pin(visit.perform(input)).await?.json(), call)))
@@ -52,20 +54,21 @@ fn is_complete(told: &Value) -> bool {
 /// # Errors
 /// The operation's own.
 pub async fn count(visit: &Visit<'_>) -> Result<Option<(usize, bool)>, Problem> {
-    let Some((told, _)) = asked(visit, None).await? else { return Ok(None) };
+    let Some((told, _)) = asked(visit, &[]).await? else { return Ok(None) };
     let people: BTreeSet<&str> = items(&told).iter().filter_map(|item| item[PERSON].as_str()).collect();
     Ok(Some((people.len(), is_complete(&told))))
 }
 
-/// Shows the list for everybody, or for the person or group that the query names.
+/// Shows the list for everybody, or for the person or group that the query names, with a role that is about to be given.
 ///
 /// # Errors
 /// The operation's own.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let of = [PERSON, GROUP].into_iter().find_map(|name| Some((name, visit.parameter(name)?)));
+    let of = [PERSON, GROUP, ROLE, TARGET].into_iter();
+    let of: Vec<(&str, &str)> = of.filter_map(|name| Some((name, visit.parameter(name)?))).collect();
     visit.need(operation("GetCredentialsSetByOthers"))?;
-    let (told, call) = asked(visit, of).await?.unwrap_or_default();
+    let (told, call) = asked(visit, &of).await?.unwrap_or_default();
     let names = names(visit, items(&told)).await?;
     let rows: Vec<Value> = items(&told)
         .iter()
@@ -82,7 +85,8 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         .collect();
     let about = if is_complete(&told) { "" } else { words.page("first_were_looked_at") };
     let about = format!("{} {about}", words.page("set_by_others_about"));
-    let all = of.map(|_| json!({ "icon": "chevron-left", "label": words.page("all"), "href": HERE }));
+    let all =
+        (!of.is_empty()).then(|| json!({ "icon": "chevron-left", "label": words.page("all"), "href": HERE }));
     let columns = ["col_who", "col_what", "col_set_by", "col_when"];
     let nothing = json!({ "title": words.page("set_by_others_none"), "text": "", "act": null });
     let count = rows.len().to_string();
@@ -97,7 +101,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     )
 }
 
-/// The card of a platform user or of a role assignment; none if the list is empty.
+/// The card of a platform user, of a group or of a role assignment; none if the list is empty.
 ///
 /// # Errors
 /// The operation's own.
@@ -106,41 +110,77 @@ pub async fn card(
     resource: &Resource,
     (key, row): (&str, &Value),
 ) -> Result<Option<Card>, Problem> {
+    let of_store = if resource.name == "Group" { platform_group(visit, key).await? } else { None };
     let of = match resource.name {
         "ApplicationUser" => Some((PERSON, key)),
-        "RoleAssignment" => row["principalId"].as_str().and_then(|id| match row["principalType"].as_str() {
-            Some("PlatformUser") => Some((PERSON, id)),
-            Some("PlatformGroup") => Some((GROUP, id)),
-            _ => None,
-        }),
+        "ApplicationGroup" => Some((GROUP, key)),
+        "Group" => of_store.as_deref().map(|id| (GROUP, id)),
+        "RoleAssignment" => principal(row),
         _ => None,
     };
     let Some(of) = of else { return Ok(None) };
-    let Some((told, _)) = asked(visit, Some(of)).await? else { return Ok(None) };
+    told(visit, &[of], visit.words.page("set_by_others_about")).await
+}
+
+/// The platform group of a group of the user store, if the caller may list it.
+async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
+    let list = find("ApplicationGroup", false).and_then(|groups| visit.may(groups.list));
+    let Some(list) = list else { return Ok(None) };
+    let mut input = Input::of(list, Vec::new());
+    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
+    let rows = Box::pin(visit.perform(input)).await?.json();
+    Ok(rows.pointer("/0/id").and_then(Value::as_str).map(str::to_owned))
+}
+
+/// The card of a role assignment that is about to be made: what others set who do not hold this role. None if the list is empty.
+///
+/// # Errors
+/// The operation's own.
+pub async fn before(visit: &Visit<'_>, assignment: &Value) -> Result<Option<Card>, Problem> {
+    let Some((of, role)) = principal(assignment).zip(assignment[ROLE].as_str()) else { return Ok(None) };
+    let targets = ["Customer", "Subscription", "Tenant", "IdpInstance"].into_iter();
+    let target = targets.filter_map(|kind| assignment[format!("applyTo{kind}Id")].as_str()).next();
+    let asked = [Some(of), Some((ROLE, role)), target.map(|id| (TARGET, id))];
+    let asked: Vec<(&str, &str)> = asked.into_iter().flatten().collect();
+    told(visit, &asked, visit.words.page("set_by_others_before")).await
+}
+
+/// Whom a role assignment is for, as a parameter of the operation.
+fn principal(assignment: &Value) -> Option<(&'static str, &str)> {
+    let name = match assignment["principalType"].as_str() {
+        Some("PlatformUser") => PERSON,
+        Some("PlatformGroup") => GROUP,
+        _ => return None,
+    };
+    Some((name, assignment["principalId"].as_str()?))
+}
+
+/// The card with the first of the credentials that the operation lists with these parameters; none if there are none.
+async fn told(visit: &Visit<'_>, of: &[(&str, &str)], about: &str) -> Result<Option<Card>, Problem> {
+    let Some((told, _)) = asked(visit, of).await? else { return Ok(None) };
     let items = items(&told);
     if items.is_empty() {
         return Ok(None);
     }
     let (words, names) = (visit.words, names(visit, items).await?);
+    let is_group = of.iter().any(|(name, _)| *name == GROUP);
     let lines = items.iter().take(MOST_LINES).map(|item| {
         let by = words.page("set_by").replace("{name}", &name(visit, &item["setBy"], &names));
         // for a group, each line names the person
         let whose = name(visit, &item[PERSON], &names);
-        let sub = if of.0 == GROUP { format!("{whose} · {by}") } else { by };
+        let sub = if is_group { format!("{whose} · {by}") } else { by };
         let (text, href) = (kind(visit, item).to_owned(), place(visit, item));
         Line { tone: "warn", text, sub, href, iso: plain(&item["setOn"]), ..Line::default() }
     });
-    let (name, id) = of;
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(of).finish();
     Ok(Some(Card {
         title: words.page("set_by_others").into(),
         kind: "lines",
         tone: "warn",
-        about: words.page("set_by_others_about").into(),
+        about: about.to_owned(),
         count: Some(items.len().to_string()),
         lines: lines.collect(),
-        more: Some(
-            json!({ "href": format!("{HERE}?{name}={}", encoded(id)), "label": words.page("set_by_others_all") }),
-        ),
+        more: Some(json!({ "href": format!("{HERE}?{query}"), "label": words.page("set_by_others_all") })),
         ..Card::default()
     }))
 }
@@ -150,7 +190,7 @@ pub async fn card(
 /// # Errors
 /// The operation's own.
 pub async fn line(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
-    let Some((told, _)) = asked(visit, Some((PERSON, person))).await? else { return Ok(None) };
+    let Some((told, _)) = asked(visit, &[(PERSON, person)]).await? else { return Ok(None) };
     let kinds: BTreeSet<&str> = items(&told).iter().map(|item| kind(visit, item)).collect();
     if kinds.is_empty() {
         return Ok(None);

@@ -104,6 +104,8 @@ pub struct Settings {
     pub insecure: bool,
     /// Whether an older schema is migrated when the store is opened; otherwise it is refused.
     pub migrate: bool,
+    /// How long one step of a migration waits in all for locks of other sessions of PostgreSQL.
+    pub lock_wait: Duration,
 }
 
 impl Default for Settings {
@@ -115,6 +117,7 @@ impl Default for Settings {
             disk_reserve: 256 << 20,
             insecure: false,
             migrate: true,
+            lock_wait: Duration::from_mins(10),
         }
     }
 }

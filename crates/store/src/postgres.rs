@@ -80,7 +80,7 @@ impl Postgres {
             )));
         }
         if settings.migrate {
-            session.migrate()?;
+            session.migrate(settings.lock_wait)?;
         } else {
             migrate::check(&session.applied()?)?;
         }
@@ -95,7 +95,7 @@ impl Postgres {
 
     /// Brings the schema up to date; how many migrations were applied.
     pub fn migrate(url: &str, settings: Settings) -> Result<usize, Error> {
-        await_database(&Servers::new(url, settings.insecure)?)?.migrate()
+        await_database(&Servers::new(url, settings.insecure)?)?.migrate(settings.lock_wait)
     }
 
     /// Opens a database for reading alone. `check` judges its schema.

@@ -5,9 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chancery_store::{Settings, Store, Target};
 use chancery_testkit::{Client, Database, Engine, Process};
 use serde_json::json;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, task::spawn_blocking};
 
 use super::{
     FIRST, STORE, Transaction, applied, ask, migrate, missing, psql, restored, said, shows_what_was_kept,
@@ -60,6 +61,42 @@ async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
     let server = with_token(server).await;
     shows_what_was_kept(&server).await;
     server.admin.get("/health/ready").await.expect(200);
+}
+
+/// A migration that waits too long for a lock ends with a sentence that names who holds it. What was done is kept, and the next
+/// start goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_waits_too_long_for_a_lock_ends_and_names_who_holds_it() {
+    let database = restored(Engine::Postgres);
+    let held = Transaction::of(
+        &database,
+        "SET application_name = 'report'; BEGIN; LOCK TABLE user_account IN ACCESS SHARE MODE",
+    );
+    let target = Target::Postgres(database.url().to_owned());
+    let settings = Settings { connections: 2, lock_wait: Duration::from_secs(3), ..Settings::default() };
+    let began = Instant::now();
+    let refused = spawn_blocking(move || Store::migrate(&target, settings)).await.unwrap().unwrap_err();
+    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+    let told = refused.to_string();
+    let wanted = [
+        "0023_last_entry waited 3 seconds for locks of other sessions",
+        "(report). What was done until then is kept: end them, and start again",
+    ];
+    assert!(wanted.iter().all(|part| told.contains(part)), "{told}");
+    assert_eq!(ask(&database, "SELECT done FROM schema_progress WHERE version = 23"), "37");
+    // nothing of the last try is left: others can lock the table
+    assert_eq!(
+        ask(
+            &database,
+            "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = current_database()"
+        ),
+        "0"
+    );
+    drop(held);
+    let server = with_token(Process::begin(&database, &[])).await;
+    shows_what_was_kept(&server).await;
+    let log = fs::read_to_string(&server.log).unwrap();
+    assert!(applied(&log)[0].contains("0023_last_entry"), "{log}");
 }
 
 /// A process that waits for the migrations of another has no open transaction, because the build of an index would wait for it.

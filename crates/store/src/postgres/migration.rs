@@ -10,8 +10,6 @@ use crate::{
 
 /// How long a statement of a migration may take, and how long a process waits for one that migrates.
 const MIGRATING: Duration = Duration::from_hours(6);
-/// How long one step may wait for locks in all.
-const LOCKED: Duration = Duration::from_mins(10);
 /// The pauses between two tries: the first, which doubles, and the longest. Requests that queued behind a try run in a pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How often a process looks whether another one has finished.
@@ -23,7 +21,7 @@ const PIECE: i64 = 5_000;
 
 /// The settings of a session that migrates. A transaction that waits for a lock blocks others, so the wait is short there:
 /// [`TRANSACTION`]. The concurrent build of an index waits for other transactions, and blocks none.
-const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '10min'";
+const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = ";
 const TRANSACTION: &str = "BEGIN; SET LOCAL lock_timeout = 500";
 
 /// Only one process migrates. The lock is a session lock and is tried without waiting, because the concurrent build of an index would
@@ -45,13 +43,15 @@ const OTHERS: &str = "SELECT pid::text || coalesce(' (' || nullif(application_na
     ORDER BY xact_start LIMIT 5";
 
 impl Session {
-    /// Migrates the schema. Returns the number of applied migrations. A current schema is only read.
-    pub fn migrate(&mut self) -> Result<usize, Error> {
+    /// Migrates the schema. Returns the number of applied migrations. A current schema is only read. One step waits for locks of
+    /// other sessions for `lock_wait` in all.
+    pub fn migrate(&mut self, lock_wait: Duration) -> Result<usize, Error> {
         if migrate::is_current(&self.applied()?)? {
             return Ok(0);
         }
-        self.patience = MIGRATING;
-        self.batch(SESSION)?;
+        (self.patience, self.lock_wait) = (MIGRATING, lock_wait);
+        // 0 would mean no limit
+        self.batch(&format!("{SESSION}{}", lock_wait.as_millis().max(1)))?;
         self.await_turn()?;
         let applied = self.applied()?;
         let pending = migrate::pending(&applied)?;
@@ -209,7 +209,7 @@ impl Session {
                 return outcome;
             }
             match outcome {
-                Err(Error::Busy | Error::Retry) if began.elapsed() < LOCKED => {
+                Err(Error::Busy | Error::Retry) if began.elapsed() < self.lock_wait => {
                     tracing::info!(migration = what, "others are in its way: trying again");
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(longest);
@@ -229,8 +229,9 @@ impl Session {
         let others =
             if read.is_err() || others.is_empty() { "not known".to_owned() } else { others.join(", ") };
         Error::Unavailable(format!(
-            "{what} waited ten minutes for locks of other sessions. Their transactions are the oldest: {others}. What was done \
-             until then is kept: end them, and start again"
+            "{what} waited {} seconds for locks of other sessions. Their transactions are the oldest: {others}. What was done \
+             until then is kept: end them, and start again",
+            self.lock_wait.as_secs()
         ))
     }
 

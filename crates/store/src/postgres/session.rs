@@ -57,6 +57,8 @@ pub struct Session {
     /// The time of the last exchange.
     used: Cell<Instant>,
     pub(super) patience: Duration,
+    /// How long a step of a migration waits for locks in all.
+    pub(super) lock_wait: Duration,
     pub(super) generations: watch::Receiver<u64>,
     pub(super) generation: u64,
     pub backend: Backend,
@@ -137,6 +139,7 @@ impl Session {
             counts: Cell::default(),
             used: Cell::new(Instant::now()),
             patience: EXCHANGE,
+            lock_wait: Duration::ZERO,
             generations,
             generation,
             backend,

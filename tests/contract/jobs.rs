@@ -134,7 +134,7 @@ fn one_process_at_a_time_holds_a_lease() {
     run_with(Engine::Postgres, no_words, |world| {
         Box::pin(async move {
             let store = &world.app.store;
-            world.sql(vec![("INSERT INTO job_lease (name, until) VALUES ('test', 0)", Vec::new())]).await;
+            // nobody has held the lease of a new job: it has no row
             let (one, other) = (Arc::new(Leases::new(store, now, "")), Leases::new(store, now, ""));
             let jumped = Leases::new(store, eight_days_ahead, "");
             assert!(!one.holds("test"));
@@ -156,6 +156,26 @@ fn one_process_at_a_time_holds_a_lease() {
             one.release().await;
             other.renew_once(&["test"]).await.unwrap();
             assert!(!one.holds("test") && other.holds("test"), "who stops lets others go on at once");
+        })
+    });
+}
+
+/// Every job that one process at a time does has a lease, so that a process does it.
+#[test]
+fn a_process_holds_the_lease_of_every_exclusive_job() {
+    run_with(Engine::Postgres, with_metadata, |world| {
+        Box::pin(async move {
+            let jobs = jobs_by(&world, now);
+            for job in jobs.iter().filter(|job| job.is_exclusive) {
+                let held = || async {
+                    let read = world.app.store.run("Test", Mode::Quick, None, |tx| {
+                        let text = "SELECT count(*) FROM job_lease WHERE name = ?1 AND holder IS NOT NULL";
+                        tx.one(text, &[job.name.into()], |row| row.int(0))
+                    });
+                    read.await.map_err(|error: Error| error.to_string()).unwrap() == Some(1)
+                };
+                until(job.name, held).await;
+            }
         })
     });
 }

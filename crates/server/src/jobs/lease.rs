@@ -126,27 +126,29 @@ impl Leases {
         now.saturating_add(self.store.clock_offset(now))
     }
 
-    /// Renews this process's leases and takes expired ones.
+    /// Renews this process's leases, and takes those that have expired or that nobody has held yet.
     pub async fn renew_once(&self, names: &[&'static str]) -> Result<(), Error> {
         let (began, now, holder) = (Instant::now(), self.database_time(), self.holder);
         let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
-            let mut free = Vec::new();
+            let mut taken = Vec::new();
             tx.query("SELECT name, holder, until FROM job_lease", &[], |row| {
-                if row.optional_id(1)? == Some(holder) || row.int(2)? < now {
-                    free.push(row.text(0)?.to_owned());
+                if row.optional_id(1)? != Some(holder) && row.int(2)? >= now {
+                    taken.push(row.text(0)?.to_owned());
                 }
                 Ok(())
             })?;
-            Ok::<_, Error>(free)
+            Ok::<_, Error>(taken)
         });
-        let free = read.await?;
-        let wanted: Vec<_> = names.iter().copied().filter(|name| free.iter().any(|it| it == name)).collect();
+        let taken = read.await?;
+        let wanted: Vec<_> = names.iter().copied().filter(|name| taken.iter().all(|it| it != name)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
         let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
-            let text = StateTable::JobLease
-                .update("SET holder = ?1, until = ?2 WHERE name = ?3 AND (holder = ?1 OR until < ?4)");
+            let text = StateTable::JobLease.insert(
+                "(holder, until, name) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET holder = ?1, until = ?2 \
+                 WHERE job_lease.holder = ?1 OR job_lease.until < ?4",
+            );
             let mut taken = Vec::new();
             for name in &wanted {
                 let until = Value::Int(now + LEASE);

@@ -14,9 +14,6 @@ use chancery_resource::{Action, Op, Shape, settings::CATALOGUE};
 /// A setting: its owner, and its name there.
 type Setting = (String, String);
 
-/// Rows whose test is not there yet. A row leaves this list with the commit that adds its test, and none is added.
-const PENDING: &[(&str, &[&str])] = &[("IdpInstanceMetadata", &["key", "value"])];
-
 struct Row {
     setting: Setting,
     effect: &'static str,
@@ -34,12 +31,6 @@ fn rows() -> Vec<Row> {
         Row { setting: (owner.to_owned(), name.to_owned()), effect, state, test }
     };
     lines.map(row).collect()
-}
-
-/// The rows whose test is not there yet.
-fn pending() -> BTreeSet<Setting> {
-    let named = PENDING.iter().flat_map(|(owner, names)| names.iter().map(|name| (*owner, *name)));
-    named.map(|(owner, name)| (owner.to_owned(), name.to_owned())).collect()
 }
 
 /// Whether bodies set a field: not what stands in paths, nor what the server makes.
@@ -175,24 +166,13 @@ fn every_setting_works_or_its_use_is_refused() {
 
 #[test]
 fn every_setting_has_a_test() {
-    let (tests, pending) = (tests(), pending());
+    let tests = tests();
     assert!(tests.contains("effects::every_setting_has_a_test") && tests.len() > 1000);
-    let is_missing = |row: &Row| !pending.contains(&row.setting) && !tests.contains(row.test);
+    let is_missing = |row: &Row| !tests.contains(row.test);
     let missing: Vec<String> = rows()
         .into_iter()
         .filter(is_missing)
         .map(|row| format!("{}.{}: {}", row.setting.0, row.setting.1, row.test))
         .collect();
     assert!(missing.is_empty(), "tests that are not there: {missing:#?}");
-}
-
-/// A row whose test is there leaves the list.
-#[test]
-fn what_is_pending_has_no_test_yet() {
-    let (tests, pending, rows) = (tests(), pending(), rows());
-    for setting in &pending {
-        let row = rows.iter().find(|row| row.setting == *setting);
-        let row = row.unwrap_or_else(|| panic!("{setting:?} has no row"));
-        assert!(!tests.contains(row.test), "{} is there: {setting:?} is no longer pending", row.test);
-    }
 }

@@ -161,6 +161,8 @@ pub struct OfferedStore {
     pub factors: Vec<Uuid>,
     /// Its options.
     pub options: Arc<Options>,
+    /// What administrators say of it to views.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
 /// How a link that resets a password gets to the users of a store.

@@ -5,7 +5,7 @@ use chancery_oauth::{OPENID, STANDARD_SCOPES};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    application::{Application, ConsentMode},
+    application::{Application, ConsentMode, OfferedStore},
     kept_flow::{KeptFlow, Mistake},
     new_password,
     outcome::Page,
@@ -128,6 +128,10 @@ pub fn page_for(
         "metadata": application.metadata,
     });
     members.insert("application".to_owned(), about);
+    if let Some(store) = provider_of(circumstances, examined) {
+        let about = json!({ "name": store.name, "metadata": store.metadata });
+        members.insert("provider".to_owned(), about);
+    }
     if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
         members.insert("errors".to_owned(), mistake.told());
     }
@@ -139,6 +143,15 @@ pub fn page_for(
     let tenant = circumstances.tenant_of(examined);
     let shown = Page::new(view, step, Value::Object(members)).of(application, tenant);
     shown.in_language(examined.locale().cloned())
+}
+
+/// The identity provider instance that a page is about: the person's, or the only one that is offered. Of several that are offered
+/// none is meant.
+fn provider_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<&'a OfferedStore> {
+    store_of(circumstances, examined).or_else(|| match circumstances.offered(examined)[..] {
+        [only] => Some(only),
+        _ => None,
+    })
 }
 
 fn action_page(

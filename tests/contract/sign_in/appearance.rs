@@ -272,11 +272,44 @@ on_both_engines! {
         put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&home.app)), view).await;
         assert!(shown(&world, &home).await.contains("name=\"password\"") , "the entry is not there yet");
         let entries = format!("{BASE}/ClientApp/{}/ClientAppMetadata", id(&home.app));
-        for (key, value) in [("motto", "<b>calm</b>"), ("none", "-")] {
+        for (key, value) in [("motto", json!("<b>calm</b>")), ("none", Value::Null)] {
             world.admin.post(&entries, json!({ "key": key, "value": value })).await.expect(201);
         }
         let html = shown(&world, &home).await;
         assert!(html.contains("&lt;b&gt;calm") && !html.contains("<b>calm"), "{html}");
+    }
+
+    /// What administrators say of an instance stands in the views of pages that are about it: where it is the only one that is
+    /// offered, and once it is known by which one the person signs in.
+    async fn a_view_knows_the_entries_of_an_instance(world: World) {
+        let home = Home::new(&world).await;
+        let store = first(&world, "/IdpInstance").await;
+        tenant_option(&world, &home, "TermsVersion", "1").await;
+        tenant_option(&world, &home, "TermsUrl", "https://northwind.example/terms").await;
+        let view = "<p>{{ provider.name }}: {{ provider.metadata.motto }}, {{ provider.metadata.none }}</p>";
+        let sign_in = format!("{}{view}{}", "{% extends \"Layout\" %}{% block main %}", "{% endblock %}");
+        put_view(&world, &format!("/views/tenant/{}/SignIn", home.tenant), &sign_in).await;
+        put_view(&world, &format!("/views/tenant/{}/Terms", home.tenant), &sign_in).await;
+        assert!(shown(&world, &home).await.contains("name=\"password\""), "the entries are not there yet");
+        let entries = format!("{BASE}/IdpInstance/{}/IdpInstanceMetadata", id(&store));
+        for (key, value) in [("motto", json!("<b>calm</b>")), ("none", Value::Null)] {
+            world.admin.post(&entries, json!({ "key": key, "value": value })).await.expect(201);
+        }
+        let html = shown(&world, &home).await;
+        assert!(html.contains("default: &lt;b&gt;calm") && !html.contains("<b>calm"), "{html}");
+        let entry = world.admin.get(&format!("{entries}/motto")).await.is(200).json();
+        let changed = json!({ "value": "still", "concurrencyToken": entry["concurrencyToken"] });
+        world.admin.patch(&format!("{entries}/motto"), changed).await.expect(202);
+        assert!(shown(&world, &home).await.contains("default: still, "));
+        // of two that are offered none is meant, until the person is known
+        let other = world.make("IdpInstance", json!({ "name": "harbour", "idpTypeId": store["idpTypeId"] })).await;
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&other)), &[&home.tenant]).await;
+        relate(&world, &format!("/IdpInstance/{}/clientapps", id(&other)), &[id(&home.app)]).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.html.contains("name=\"password\""), "{}", page.html);
+        let next = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(next.html.contains("default: still, "), "{}", next.html);
     }
 
     async fn assets_are_served_to_everybody(world: World) {

@@ -31,7 +31,8 @@ pub static IDP_INSTANCE_METADATA: Shape =
         .unique(&[Unique::new(
             "idp_instance_metadata__idp_instance_rid__key",
             &[IdpInstanceMetadata::KEY.field()],
-        )]);
+        )])
+        .bumps_epoch();
 
 const ALL: &str = "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata";
 const ONE: &str = "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata/{key}";

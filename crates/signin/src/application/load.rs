@@ -52,6 +52,9 @@ const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error F
 const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
     JOIN option_value o ON o.apply_to_idp_instance_id = i.id WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
+const STORE_METADATA: &str = "SELECT i.id, e.key, e.value FROM client_app a \
+    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
+    JOIN idp_instance_metadata e ON e.idp_instance_rid = i.rid WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
 /// The MFA instances of the tenants that can be used, each with whether the client app asks for it.
 const FACTORS: &str = "SELECT t.id, f.id, f.idp_type, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance c WHERE c.client_app_rid = a.rid AND c.mfa_instance_rid = f.rid) \
@@ -101,6 +104,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         FACTOR_OPTIONS,
         RANGES,
         REQUIRED_ITEMS,
+        STORE_METADATA,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
@@ -134,12 +138,21 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
             (7, Some(found)) => add_factor(found, row)?,
             (8, Some(found)) => {
                 let (store, factor) = (row.id(0)?, row.id(1)?);
-                let stores = found.tenants.iter_mut().flat_map(|tenant| &mut tenant.stores);
-                stores.filter(|one| one.id == store).for_each(|one| one.factors.push(factor));
+                stores_named(found, store).for_each(|one| one.factors.push(factor));
             }
-            (9, Some(found)) => drop(found.metadata.insert(row.text(0)?.to_owned(), row.text(1)?.into())),
+            (9, Some(found)) => {
+                let value = row.optional_text(1)?.unwrap_or_default();
+                drop(found.metadata.insert(row.text(0)?.to_owned(), value.into()));
+            }
             (13, Some(found)) => add_range(found, row)?,
             (14, Some(_)) => drop(asking.insert(row.id(0)?)),
+            (15, Some(found)) => {
+                let (store, key) = (row.id(0)?, row.text(1)?);
+                let value = row.optional_text(2)?.unwrap_or_default();
+                for one in stores_named(found, store) {
+                    one.metadata.insert(key.to_owned(), value.clone().into());
+                }
+            }
             (_, Some(_)) => {
                 if index == 10 && row.bool(3)? {
                     wrong.insert((row.id(0)?, row.text(1)?.to_owned()));
@@ -157,6 +170,11 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         found.epoch = epoch;
     }
     Ok(found)
+}
+
+/// A store at each of the tenants where it is offered.
+fn stores_named(application: &mut Application, id: Uuid) -> impl Iterator<Item = &mut OfferedStore> {
+    application.tenants.iter_mut().flat_map(|tenant| &mut tenant.stores).filter(move |store| store.id == id)
 }
 
 fn unset(owner: Owner) -> Arc<Options> {
@@ -304,6 +322,7 @@ fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> 
         name: row.text(5)?.to_owned(),
         factors: Vec::new(),
         options: unset(Owner::UserStore),
+        metadata: serde_json::Map::new(),
     });
     Ok(())
 }

@@ -6,6 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
+use chancery_resource::MasterKey;
 use chancery_store::{Error, Mode, Settings, Store, Target};
 use chancery_testkit::{Client, Database, Engine, Process};
 use http::Method;
@@ -253,6 +255,90 @@ async fn a_master_key_becomes_another_sqlite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_key_becomes_another_postgres() {
     a_master_key_becomes_another(Engine::Postgres).await;
+}
+
+/// The columns of an embedded database that have values which this key encrypted.
+async fn encrypted_by(database: &Database, key: &MasterKey) -> Vec<String> {
+    let path = database.url().strip_prefix("sqlite:").unwrap().to_owned();
+    let target = Target::Sqlite(path.into());
+    let store = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let store = store.await.unwrap().unwrap();
+    let id = key.seal("", b"")[..4].to_vec();
+    let read = store.run("Test", Mode::Long, None, move |tx| {
+        let (mut columns, mut found) = (Vec::new(), Vec::new());
+        let all = "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table'";
+        tx.query(all, &[], |row| {
+            columns.push((row.text(0)?.to_owned(), row.text(1)?.to_owned()));
+            Ok(())
+        })?;
+        // five letters of base64 have the first 30 bits
+        let text = format!("\u{1}{}", &BASE64_STANDARD_NO_PAD.encode(&id)[..5]);
+        for (table, column) in columns {
+            let count = format!(
+                "SELECT count(*) FROM {table} WHERE substr({column}, 1, 4) = ?1 OR substr({column}, 1, 6) = ?2"
+            );
+            let parameters = [id.clone().into(), text.as_str().into()];
+            if tx.one(&count, &parameters, |row| row.int(0))? != Some(0) {
+                found.push(format!("{table}.{column}"));
+            }
+        }
+        Ok::<_, Error>(found)
+    });
+    let found = read.await.unwrap();
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    found
+}
+
+/// After a rotation a server encrypts everything again, and tells when the older key can be removed from the file.
+async fn an_older_master_key_is_needed_no_longer(engine: Engine) {
+    let database = Database::create(engine);
+    let mut server = Process::start(&database, &[]).await;
+    fill(&server.admin).await;
+    let before = seen(&server.admin).await;
+    assert!(server.stop());
+    let old = MasterKey::new(&fs::read(database.folder().join("master.key")).unwrap()).unwrap();
+    done(&run(&database, &["key", "rotate"]));
+    if engine == Engine::Sqlite {
+        let columns = encrypted_by(&database, &old).await;
+        for column in ["user_account.audit_key", "option_value.value"] {
+            assert!(columns.iter().any(|found| found == column), "{column} in {columns:?}");
+        }
+    }
+    let both = fs::read(database.folder().join("master.key")).unwrap();
+    let mut server = Process::start(&database, &[]).await;
+    let log = server.log.clone();
+    let told = || async { fs::read_to_string(&log).unwrap().contains("need the first master key alone") };
+    until("everything is encrypted again", told).await;
+    let metrics = server.admin.get("/metrics").await.is(200);
+    let metrics = String::from_utf8_lossy(&metrics.bytes);
+    let figure = |name: &str| {
+        let line = format!("chancery_{name}{{job=\"resealing\"}} ");
+        let found = metrics.lines().find_map(|found| found.strip_prefix(&line)).unwrap();
+        found.parse::<u64>().unwrap()
+    };
+    assert!(
+        figure("backfill_rows") > 700 && figure("backfill_rows_done") == figure("backfill_rows"),
+        "{metrics}"
+    );
+    assert!(server.stop());
+    if engine == Engine::Sqlite {
+        assert_eq!(encrypted_by(&database, &old).await, [""; 0]);
+    }
+    database.write_private("master.key", &both[..32]);
+    let mut server = Process::start(&database, &[]).await;
+    assert_eq!(seen(&server.admin).await, before);
+    assert!(server.stop());
+    assert!(!fs::read_to_string(&server.log).unwrap().contains("master key alone"), "one key needs no job");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_master_key_is_needed_no_longer_sqlite() {
+    an_older_master_key_is_needed_no_longer(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_master_key_is_needed_no_longer_postgres() {
+    an_older_master_key_is_needed_no_longer(Engine::Postgres).await;
 }
 
 /// A database of the previous release has no root key yet: it becomes the master key that sealed the signing keys, at whatever position

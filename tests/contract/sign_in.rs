@@ -35,6 +35,7 @@ mod refresh;
 mod refused;
 mod refused_list;
 mod request;
+mod resealed;
 mod reset;
 pub mod second_factor;
 mod session;

@@ -82,6 +82,7 @@ pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::sql::{LIST, Sql};
 pub use read::unchanged::Unchanged;
 pub use seal::master_key::{MasterKey, SealingKey};
+pub use seal::reseal::{Resealed, SealedColumn};
 pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};
 pub use write::change::{
     AuditAction, OwnerRow, advance, insert, insert_unaudited, note, update, update_unversioned,

@@ -18,7 +18,8 @@ use crate::{
 
 const ROTATE_HELP: &str = "\
 Inserts a new key at the beginning of the master key file. It encrypts what is stored from then on; the former
-keys still decrypt what they encrypted, so keep the whole file. Keys that are derived from the first master
+keys still decrypt what they encrypted, so keep the whole file. Running servers encrypt that again under the
+new key, and their log says when the former keys can be removed. Keys that are derived from the first master
 key, such as those for digests of client secrets, codes and tokens, do not change, so these stay valid. Stop
 all servers first; the command is refused while one runs. Afterwards distribute the file to every server of
 the database, and back it up separately from the database. Releases before 0.2.0 are refused from then on.

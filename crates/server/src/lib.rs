@@ -53,6 +53,7 @@ pub use jobs::{
     prune::prune_piece,
     prune_events::prune_events,
     purge::purge_due,
+    reseal::reseal,
     revoke::revoke_due,
     supervise,
     trust::refresh_due,

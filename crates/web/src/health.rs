@@ -95,6 +95,12 @@ impl App {
         });
     }
 
+    /// Records how far a job is that reads rows once to fill in or to convert them. Rows that came meanwhile are not counted in
+    /// `rows`, so `done` is at most that.
+    pub fn note_backfill(&self, job: &'static str, rows: u64, done: u64) {
+        self.metrics.note_backfill(job, rows, done.min(rows));
+    }
+
     /// Records that a background job failed.
     pub fn note_job_failure(&self, job: &'static str, why: &str) {
         self.jobs.change(job, |state| state.failed = Some((now(), why.to_owned())));

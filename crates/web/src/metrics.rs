@@ -159,6 +159,8 @@ pub struct Metrics {
     log_bytes: Gauge<u64, AtomicU64>,
     holds: Family<Holding, Histogram>,
     jobs: Family<Doing, Gauge>,
+    backfill_rows: Family<Doing, Gauge>,
+    backfill_done: Family<Doing, Gauge>,
     sign_ins: Family<Proved, Counter>,
     flows: Family<Posted, Counter>,
     refresh_reuse: Counter<u64, AtomicU64>,
@@ -222,6 +224,8 @@ impl Metrics {
             retries: Gauge::default(),
             store_shed: Gauge::default(),
             jobs: Family::default(),
+            backfill_rows: Family::default(),
+            backfill_done: Family::default(),
             sign_ins: Family::default(),
             flows: Family::default(),
             refresh_reuse: Counter::default(),
@@ -293,6 +297,10 @@ impl Metrics {
         );
         let about = "When a job of the background last succeeded, on this process";
         registry.register_with_unit("job_last_success_time", about, Unit::Seconds, self.jobs.clone());
+        let about = "Rows that a job reads once to fill in or to convert them, on this process";
+        registry.register("backfill_rows", about, self.backfill_rows.clone());
+        let about = "Those of chancery_backfill_rows that are done";
+        registry.register("backfill_rows_done", about, self.backfill_done.clone());
         self
     }
 
@@ -354,6 +362,13 @@ impl Metrics {
     /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
         self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
+    }
+
+    /// Records how far a job is that reads rows once to fill in or to convert them.
+    pub fn note_backfill(&self, job: &'static str, rows: u64, done: u64) {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.backfill_rows.get_or_create(&Doing { job }).set(number(rows));
+        self.backfill_done.get_or_create(&Doing { job }).set(number(done));
     }
 
     /// Records items that an operation in pieces processed.

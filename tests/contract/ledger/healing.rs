@@ -51,7 +51,7 @@ on_both_engines! {
         append_leaves(&world).await;
         assert_eq!(subjects(&world).await, people_made);
         assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (5, 5));
-        assert_eq!(heal(&world.app.store.with(Class::Background)).await, Ok(0), "all is repaired");
+        assert_eq!(heal(&world.app.store.with(Class::Background), &|_, _| ()).await, Ok(0), "all is repaired");
     }
 
     /// Where nothing happens in the trail any more, the job finds it.
@@ -60,7 +60,15 @@ on_both_engines! {
         append_leaves(&world).await;
         forget_positions(&world, 3).await;
         assert!(subjects(&world).await.is_empty());
-        assert_eq!(heal(&world.app.store.with(Class::Background)).await, Ok(3));
+        let progress = |rows, done| world.app.note_backfill("healing", rows, done);
+        assert_eq!(heal(&world.app.store.with(Class::Background), &progress).await, Ok(3));
+        let events = numbers(&world, "SELECT count(*) FROM outbox_event").await[0];
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let metrics = String::from_utf8_lossy(&metrics.bytes);
+        for name in ["backfill_rows", "backfill_rows_done"] {
+            let line = format!("chancery_{name}{{job=\"healing\"}} {events}");
+            assert!(metrics.lines().any(|found| found == line), "{line} in {metrics}");
+        }
         append_leaves(&world).await;
         assert_eq!(subjects(&world).await, people_made);
         assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (3, 3));

@@ -138,8 +138,8 @@ async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, 
 /// The operation's own.
 pub async fn before(visit: &Visit<'_>, assignment: &Value) -> Result<Option<Card>, Problem> {
     let Some((of, role)) = principal(assignment).zip(assignment[ROLE].as_str()) else { return Ok(None) };
-    let targets = ["Customer", "Subscription", "Tenant", "IdpInstance"].into_iter();
-    let target = targets.filter_map(|kind| assignment[format!("applyTo{kind}Id")].as_str()).next();
+    let mut targets = ["Customer", "Subscription", "Tenant", "IdpInstance"].into_iter();
+    let target = targets.find_map(|kind| assignment[format!("applyTo{kind}Id")].as_str());
     let asked = [Some(of), Some((ROLE, role)), target.map(|id| (TARGET, id))];
     let asked: Vec<(&str, &str)> = asked.into_iter().flatten().collect();
     told(visit, &asked, visit.words.page("set_by_others_before")).await

@@ -166,6 +166,11 @@ impl MasterKey {
         key.sealing.open(associated_data, rest)
     }
 
+    /// Whether the first key encrypted a value.
+    pub fn is_first(&self, sealed: &[u8]) -> bool {
+        self.keys.first().is_some_and(|key| sealed.starts_with(&key.id))
+    }
+
     /// The key that encrypted a value, if it is one of these. Before the root key existed, other keys were derived from it.
     pub fn root_by(&self, sealed: &[u8]) -> Option<Secret> {
         self.key_of(sealed).map(|(key, _)| key.bytes.clone())

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{MasterKey, Scope, Shape, call::random::random, seal::master_key::SealingKey};
 
 /// The first character of sealed text. No text of a caller can contain it.
-const MARK: char = '\u{1}';
+pub const MARK: char = '\u{1}';
 
 /// The key of one person, which encrypts the contents of audit entries about the person.
 pub struct PersonKey {

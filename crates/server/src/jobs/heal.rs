@@ -17,34 +17,47 @@ use super::{
 
 /// The rest between two looks at trails in which nothing happens; where something does, placing finds it.
 const REST: Duration = Duration::from_mins(1);
+pub const NAME: &str = "healing";
 /// Events that are looked at in one transaction.
 const PIECE: usize = 1000;
 
 /// Repairs trails to which older programs appended.
 pub fn job(app: &Arc<App>) -> Job {
-    let store = app.store.with(Class::Background);
+    let app = Arc::clone(app);
     let work = move || {
-        let store = store.clone();
-        async move { heal(&store).await.map(drop).map_err(|error| error.to_string()) }
+        let app = Arc::clone(&app);
+        async move {
+            let store = app.store.with(Class::Background);
+            let progress = |rows, done| app.note_backfill(NAME, rows, done);
+            heal(&store, &progress).await.map(drop).map_err(|error| error.to_string())
+        }
     };
-    Job::new("healing", REST, work).exclusive()
+    Job::new(NAME, REST, work).exclusive()
 }
+
+/// Learns how many rows a job reads once, and how many of them are done.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Repairs every trail to which an older program appended. Returns the number of events that had no position.
 ///
 /// # Errors
 /// The store's. What was done until then stays, and the next call goes on.
-pub async fn heal(store: &Store) -> Result<u64, Error> {
+pub async fn heal(store: &Store, progress: Progress<'_>) -> Result<u64, Error> {
     // the leaves that are there now: the events behind them are committed, so the search below finds them all
     let trees = store.run("FindMiscountedTrees", Mode::Quick, None, miscounted).await?;
     if trees.is_empty() {
         return Ok(0);
     }
-    let (mut found, mut last) = (0, i64::MIN);
+    let text = "SELECT count(*) FROM outbox_event";
+    let count = store.run("CountEvents", Mode::Long, None, |tx| tx.one(text, &[], |row| row.int(0)));
+    let rows = u64::try_from(count.await?.unwrap_or(0)).unwrap_or(0);
+    let (mut found, mut read, mut last) = (0, 0, i64::MIN);
     loop {
+        progress(rows, read);
         let piece = store.run("FindLostEvents", Mode::Long, None, move |tx| Piece::read(tx, last)).await?;
         let Some(next) = piece.last else { break };
         last = next;
+        read += piece.rows;
         if !piece.lost.is_empty() {
             found += piece.lost.len() as u64;
             store.run("KeepLostEvents", Mode::Write, None, move |tx| piece.keep(tx)).await?;
@@ -88,6 +101,8 @@ fn count_leaves(tx: &mut Tx<'_>, trees: &[(i64, i64)]) -> Result<(), Error> {
 struct Piece {
     /// The number of the last one that was looked at.
     last: Option<i64>,
+    /// How many were looked at.
+    rows: u64,
     /// Trail, event, and the tree that lacks its entry.
     lost: Vec<(i64, i64, Option<i64>)>,
 }
@@ -103,10 +118,10 @@ impl Piece {
              AND NOT EXISTS (SELECT 1 FROM audit_leaf l WHERE l.entry = o.id) \
              FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {PIECE}) o ORDER BY o.id"
         );
-        let mut piece = Self { last: None, lost: Vec::new() };
+        let mut piece = Self { last: None, rows: 0, lost: Vec::new() };
         tx.query(&text, &[Value::Int(after)], |row| {
             let (event, trail) = (row.int(0)?, row.int(1)?);
-            piece.last = Some(event);
+            (piece.last, piece.rows) = (Some(event), piece.rows + 1);
             if !row.bool(2)? {
                 piece.lost.push((trail, event, row.bool(3)?.then(|| tree_of(trail))));
             }

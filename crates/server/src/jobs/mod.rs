@@ -14,6 +14,7 @@ pub mod prune;
 pub mod prune_events;
 pub mod purge;
 mod refused;
+pub mod reseal;
 pub mod revoke;
 pub mod sign_out;
 pub mod trust;
@@ -56,6 +57,9 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
             mail::job(app, permission, mail_settings, now),
             sign_out::job(app, permission, now),
         ]);
+    }
+    if context.master.count() > 1 {
+        jobs.push(reseal::job(app));
     }
     if context.metadata.fetch.is_some() {
         jobs.push(trust::job(store, context, now));

@@ -10,7 +10,10 @@ use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, State
 use chancery_web::App;
 use tokio::time::{Instant, sleep};
 
-use super::{Job, heal::heal};
+use super::{
+    Job,
+    heal::{self, Progress},
+};
 
 /// The metrics of events.
 pub static FIGURES: [Figure; 3] = [
@@ -61,7 +64,8 @@ pub fn job(app: &Arc<App>) -> Job {
             let store = app.store.with(Class::Background);
             let began = Instant::now();
             loop {
-                let placed = place_trails(&store).await.map_err(|error| error.to_string())?;
+                let progress = |rows, done| app.note_backfill(heal::NAME, rows, done);
+                let placed = place_trails(&store, &progress).await.map_err(|error| error.to_string())?;
                 note_stuck(&app, &placed.failures);
                 if let Some((trail, error)) = placed.failures.first() {
                     return Err(format!("the events of trail {trail} get no positions: {error}"));
@@ -87,7 +91,7 @@ fn note_stuck(app: &App, failures: &[(i64, Error)]) {
 /// # Errors
 /// The store's.
 pub async fn place_pending(store: &Store) -> Result<u64, Error> {
-    let placed = place_trails(store).await?;
+    let placed = place_trails(store, &|_, _| ()).await?;
     placed.failures.into_iter().next().map_or(Ok(placed.count), |(_, error)| Err(error))
 }
 
@@ -98,11 +102,11 @@ struct Placed {
 }
 
 /// A trail that fails does not keep others waiting.
-async fn place_trails(store: &Store) -> Result<Placed, Error> {
+async fn place_trails(store: &Store, progress: Progress<'_>) -> Result<Placed, Error> {
     let (mut placed, mut last) = (Placed { count: 0, failures: Vec::new() }, i64::MIN);
     while let Some(trail) = next_trail(store, last).await? {
         last = trail;
-        match place_trail(store, trail).await {
+        match place_trail(store, trail, progress).await {
             Ok(count) => placed.count += count,
             Err(error) => placed.failures.push((trail, error)),
         }
@@ -123,7 +127,7 @@ async fn next_trail(store: &Store, last: i64) -> Result<Option<i64>, Error> {
     Ok(next.await?.flatten())
 }
 
-async fn place_trail(store: &Store, trail: i64) -> Result<u64, Error> {
+async fn place_trail(store: &Store, trail: i64, progress: Progress<'_>) -> Result<u64, Error> {
     let mut placed = 0;
     for _ in 0..PIECES {
         // read in a transaction of its own: within a write, every event that is committed meanwhile would be a conflict
@@ -143,7 +147,7 @@ async fn place_trail(store: &Store, trail: i64) -> Result<u64, Error> {
             // what waits is read again
             Placing::Overtaken => {}
             Placing::Miscounted => {
-                heal(store).await?;
+                heal::heal(store, progress).await?;
             }
         }
     }

@@ -1,0 +1,130 @@
+//! After a rotation of the master key: stored values that an older key encrypted are encrypted again under the first one, in
+//! pieces, so that the older key is no longer needed.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
+use chancery_record::{Cell, Column, Kind, Sealing, Value};
+use chancery_store::{Error, Tx, raw};
+
+use super::sealed::MARK;
+use crate::{MasterKey, Shape};
+
+/// Rows of one piece: some ten milliseconds in which others do not write to an embedded database.
+const PIECE: usize = 200;
+
+/// A column whose values the master key encrypts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedColumn {
+    /// The table, which has a row number `rid`.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// How the associated data of a value begins; the ids of these columns follow.
+    begins: String,
+    ids: Vec<&'static str>,
+}
+
+/// What came of a piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resealed {
+    /// The row number of the last row that was read; none after the last piece.
+    pub last: Option<i64>,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Values that were encrypted again.
+    pub renewed: u64,
+    /// Values that no key of the file decrypts.
+    pub unknown: u64,
+}
+
+impl SealedColumn {
+    /// A column of bytes with associated data such as `begins/id`, with the ids that the row has in these columns.
+    pub fn new(table: &'static str, column: &'static str, begins: &str, ids: &[&'static str]) -> Self {
+        Self { table, column, begins: begins.to_owned(), ids: ids.to_vec() }
+    }
+
+    /// The keys of persons, which a table with an `id` keeps.
+    pub fn of_persons(table: &'static str) -> Self {
+        Self::new(table, "audit_key", "person", &["id"])
+    }
+
+    /// The secrets of a resource.
+    pub fn secrets_of(shape: &Shape) -> Vec<Self> {
+        let secrets = shape
+            .fields
+            .iter()
+            .filter(|field| field.access.sealing == Sealing::Secret && field.access.column == Column::Own);
+        let key = shape.key().filter(|key| matches!(key.kind, Kind::Id)).map(|key| key.column);
+        secrets
+            .map(|field| Self {
+                table: shape.table,
+                column: field.column,
+                begins: format!("{}/{}", shape.table, field.column),
+                ids: key.into_iter().collect(),
+            })
+            .collect()
+    }
+
+    /// The number of rows that have a value, encrypted or not.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn count(&self, tx: &mut Tx<'_>) -> Result<u64, Error> {
+        let text = format!("SELECT count(*) FROM {} WHERE {} IS NOT NULL", self.table, self.column);
+        let count = tx.one(&text, &[], |row| row.int(0))?.unwrap_or(0);
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    /// Encrypts the values of the next rows again that an older key encrypted. A value that somebody changes meanwhile is left as
+    /// it is: it was encrypted under the first key then.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn reseal(&self, tx: &mut Tx<'_>, master: &MasterKey, after: i64) -> Result<Resealed, Error> {
+        let Self { table, column, ids, .. } = self;
+        let read = [&["rid", *column], ids.as_slice()].concat().join(", ");
+        let text = format!(
+            "SELECT {read} FROM {table} WHERE rid > ?1 AND {column} IS NOT NULL ORDER BY rid LIMIT {PIECE}"
+        );
+        let (mut done, mut renewed) = (Resealed::default(), Vec::new());
+        tx.query(&text, &[Value::Int(after)], |row| {
+            let rid = row.int(0)?;
+            (done.last, done.rows) = (Some(rid), done.rows + 1);
+            let mut about = self.begins.clone();
+            for at in 0..ids.len() {
+                about = format!("{about}/{}", row.id(at + 2)?);
+            }
+            let cell = row.cell(1)?;
+            let Some(sealed) = sealed_bytes(&cell).filter(|sealed| !master.is_first(sealed)) else {
+                return Ok(());
+            };
+            match master.open(&about, &sealed).map(|plain| master.seal(&about, plain.expose())) {
+                Some(new) => renewed.push((rid, cell.to_value(), as_stored(&cell, new))),
+                None => done.unknown += 1,
+            }
+            Ok(())
+        })?;
+        let update = format!("UPDATE {table} SET {column} = ?1 WHERE rid = ?2 AND {column} = ?3");
+        for (rid, was, new) in renewed {
+            raw::queue(tx, &update, vec![new, Value::Int(rid), was])?;
+            done.renewed += 1;
+        }
+        Ok(done)
+    }
+}
+
+/// The encrypted bytes of a value; `None` if it is not encrypted.
+fn sealed_bytes(cell: &Cell<'_>) -> Option<Vec<u8>> {
+    match cell {
+        Cell::Bytes(bytes) => Some(bytes.to_vec()),
+        Cell::Text(text) => BASE64_STANDARD_NO_PAD.decode(text.strip_prefix(MARK)?).ok(),
+        _ => None,
+    }
+}
+
+/// Encrypted bytes in the form of the value that they replace.
+fn as_stored(cell: &Cell<'_>, sealed: Vec<u8>) -> Value {
+    match cell {
+        Cell::Text(_) => Value::Text(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(sealed))),
+        _ => Value::Bytes(sealed),
+    }
+}

@@ -1,0 +1,100 @@
+//! After a rotation of the master key, encrypts under the first key what older keys of the file encrypted. Then these are no longer
+//! needed: values that are not encrypted again, such as answers that are kept for idempotency keys and sign-ins in progress, end
+//! within a day.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use chancery_resource::{MasterKey, SealedColumn};
+use chancery_store::{Class, Error, Mode, Store, Tx};
+use chancery_web::App;
+
+use super::{Job, heal::Progress};
+use crate::start::services;
+
+/// The rest before each run; nothing is left to do after the first that succeeds.
+const REST: Duration = Duration::from_secs(5);
+const NAME: &str = "resealing";
+const DONE: &str = "stored values need the first master key alone; those that end within a day may need the others until then";
+const UNKNOWN: &str = "Values in the database were encrypted under a master key that the file does not have. Add that key at the end of \
+    the file and start again.";
+
+/// Encrypts again what older keys encrypted, once for each start of a process.
+pub fn job(app: &Arc<App>) -> Job {
+    let (app, is_done) = (Arc::clone(app), Arc::new(AtomicBool::new(false)));
+    let work = move || {
+        let (app, is_done) = (Arc::clone(&app), Arc::clone(&is_done));
+        async move {
+            if is_done.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let progress = |rows, done| app.note_backfill(NAME, rows, done);
+            let store = app.store.with(Class::Background);
+            let resealed = reseal(&store, &app.context.master, &progress).await;
+            let (renewed, unknown) = resealed.map_err(|error| error.to_string())?;
+            if unknown == 0 {
+                tracing::info!(renewed, "{DONE}");
+            } else {
+                tracing::error!(renewed, unknown, "{UNKNOWN}");
+                app.note_warning(NAME, Some(UNKNOWN.to_owned()));
+            }
+            is_done.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+    };
+    Job::new(NAME, REST, work).exclusive()
+}
+
+/// The columns whose values the master key encrypts for longer than a day. Those of signing keys and of the root key are not among
+/// them: the rotation itself encrypts them again.
+fn columns() -> Vec<SealedColumn> {
+    let mut columns = vec![
+        SealedColumn::of_persons("user_account"),
+        SealedColumn::of_persons("application_user"),
+        SealedColumn::new("second_factor", "sealed", "second_factor", &["person_id", "mfa_instance_id"]),
+        SealedColumn::new("sign_in_grant", "sealed", "sign_in_grant", &["id"]),
+        SealedColumn::new("mail_message", "sealed_data", "mail_message", &["id"]),
+    ];
+    for op in services().iter().flat_map(|service| service.all()) {
+        for column in SealedColumn::secrets_of(op.shape) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+    }
+    columns
+}
+
+/// Encrypts all values under the first key that older keys encrypted. Returns the number of these, and of values that no key
+/// decrypts. `progress` learns the number of all rows, and of those that are done.
+///
+/// # Errors
+/// The store's. What was done until then stays.
+pub async fn reseal(store: &Store, master: &MasterKey, progress: Progress<'_>) -> Result<(u64, u64), Error> {
+    let columns = columns();
+    let counted = columns.clone();
+    let count = move |tx: &mut Tx<'_>| {
+        counted.iter().try_fold(0, |rows, column| Ok::<_, Error>(rows + column.count(tx)?))
+    };
+    let rows = store.run("CountSealed", Mode::Long, None, count).await?;
+    let (mut done, mut renewed, mut unknown) = (0, 0, 0);
+    for column in columns {
+        let mut after = i64::MIN;
+        loop {
+            progress(rows, done);
+            let (column, master) = (column.clone(), master.clone());
+            let piece = move |tx: &mut Tx<'_>| column.reseal(tx, &master, after);
+            let piece = store.run("Reseal", Mode::Write, None, piece).await?;
+            (done, renewed, unknown) = (done + piece.rows, renewed + piece.renewed, unknown + piece.unknown);
+            let Some(last) = piece.last else { break };
+            after = last;
+        }
+    }
+    progress(rows, done);
+    Ok((renewed, unknown))
+}

@@ -269,7 +269,11 @@ on_both_engines! {
         set(&world.admin, "EMailSenderAddress", "a@example.com").await;
         assert!(!is_wrong("EMailSenderAddress").await);
         let of_tenant = async |name: &str| options(&world, &format!("applyToTenantId pr and name eq \"{name}\"")).await[0].clone();
-        for (name, value, is_wrong) in [("SessionLifetime", "100.00:00:00", true), ("SessionAbsoluteLifetime", "200.00:00:00", false)] {
+        for (name, value, is_wrong) in [
+            ("SessionLifetime", "100.00:00:00", true), ("SessionAbsoluteLifetime", "200.00:00:00", false),
+            ("SessionLifetime", "01:00:00", false), ("SessionAbsoluteLifetime", "02:00:00", true),
+            ("BrowserSessionLifetime", "02:00:00", false), ("BrowserSessionLifetime", "02:00:01", true),
+        ] {
             let row = of_tenant(name).await;
             let mut body = body_of(&row);
             body["value"] = json!(value);

@@ -21,6 +21,11 @@ pub fn of_this_machine(_: &Path) -> Vec<String> {
     ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
 }
 
+/// The server asks nobody.
+fn without_outbound_traffic(_: &Path) -> Vec<String> {
+    ["--outbound", "off"].map(str::to_owned).to_vec()
+}
+
 /// An instance of type OpenIdConnect at a provider, and its path.
 pub async fn instance(world: &World, provider: &StandIn) -> (Value, String) {
     let made = make(world, "Partner", "OpenIdConnect").await;
@@ -170,16 +175,11 @@ on_both_engines! {
             assert_eq!(begun["url"].is_null(), matches!(name, "endpoints" | "scopes"), "{begun}");
         }
         provider.behave(Behaviour::default());
-        for (option, value, name) in [
-            ("AdditionalScopes", "a\"b", "scopes"),
-            ("RequestResources", "nowhere", "resources"),
+        for (option, wrong) in [
+            ("CallbackPath", "//evil.example"), ("CallbackPath", "/connect/token"), ("Authority", "ftp://a.example"),
+            ("AdditionalScopes", "a\"b"), ("RequestResources", "nowhere"), ("RequestResources", "https://api.example/#part"),
+            ("ScimUniqueIdentifierValues", "one; two"),
         ] {
-            set_option(&world, &made, option, value).await;
-            let begun = begin(&world.admin, &path).await.is(200).json();
-            assert_eq!((failing(&begun), &begun["url"]), (vec![(name.to_owned(), json!(option))], &Value::Null));
-            set_option(&world, &made, option, "").await;
-        }
-        for (option, wrong) in [("CallbackPath", "//evil.example"), ("CallbackPath", "/connect/token"), ("Authority", "ftp://a.example")] {
             set_option(&world, &made, option, wrong).await;
             begin(&world.admin, &path).await.problem(409, "conflict");
             let right = if option == "Authority" { provider.issuer.as_str() } else { "" };
@@ -310,6 +310,56 @@ on_both_engines! {
                 let found = tried(&world, &path, &provider, encrypted_to(&public)).await;
                 assert_eq!(found, [("encryption".to_owned(), json!("certStores"))]);
             }
+        }
+    }
+}
+
+on_both_engines! {
+    [without_outbound_traffic]
+    /// A linked certificate of a type that signing in at the provider makes no use of is no certificate for it.
+    async fn a_linked_certificate_of_another_type_is_told(world: World) {
+        let made = make(&world, "Partner", "OpenIdConnect").await;
+        for (name, value) in [("Authority", "https://provider.example"), ("ClientId", "us"), ("ClientSecret", "quiet")] {
+            set_option(&world, &made, name, value).await;
+        }
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let unreached = ("discovery".to_owned(), json!("Authority"));
+        for kind in ["AdfsOAuthTokenSigning", "OidcTokenSigning"] {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let certificate = rcgen::CertificateParams::new(vec!["a.example".into()]).unwrap().self_signed(&key).unwrap();
+            let input = json!({ "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() });
+            let body = json!({ "name": kind, "certType": kind, "subscriptionId": subscription, "certificateInput": input });
+            let store = world.make("CertStore", body).await;
+            let link = format!("{BASE}/IdpInstance/{}/certstores", id(&made));
+            world.admin.put(&link, json!({ "relatedIds": [store["id"]] })).await.expect(202);
+            let begun = begin(&world.admin, &format!("{BASE}/IdpInstance/{}/trial", id(&made))).await.is(200).json();
+            let mut wanted = vec![("certificates".to_owned(), json!("certStores")), unreached.clone()];
+            wanted.retain(|(name, _)| name != "certificates" || kind != "OidcTokenSigning");
+            assert_eq!(failing(&begun), wanted, "{kind}: {begun}");
+        }
+    }
+
+    /// The options of Microsoft and Google: a trial needs their credentials, and asks with their scopes and callback path. What the
+    /// providers answer is not asked for here.
+    async fn the_options_of_known_providers_count(world: World) {
+        for kind in ["Microsoft", "Google"] {
+            let made = make(&world, kind, kind).await;
+            let path = format!("{BASE}/IdpInstance/{}/trial", id(&made));
+            for (name, value) in [("ClientId", "us"), ("ClientSecret", "quiet")] {
+                begin(&world.admin, &path).await.problem(409, "conflict");
+                set_option(&world, &made, name, value).await;
+            }
+            let begun = begin(&world.admin, &path).await.is(200).json();
+            assert_eq!(begun["callback"], format!("{}/external/{}/callback", world.base, id(&made)));
+            let unreached = ("discovery".to_owned(), json!("Authority"));
+            assert_eq!(failing(&begun), std::slice::from_ref(&unreached));
+            set_option(&world, &made, "CallbackPath", &format!("/signin-{kind}")).await;
+            set_option(&world, &made, "AdditionalScopes", "email, calendar").await;
+            let begun = begin(&world.admin, &path).await.is(200).json();
+            assert_eq!(begun["callback"], format!("{}/signin-{kind}", world.base));
+            assert_eq!(failing(&begun), [unreached]);
+            let asked = begun["checks"].as_array().unwrap().iter().find(|check| check["name"] == "request").unwrap();
+            assert_eq!(asked["detail"], "It asks for the scopes openid profile email calendar.");
         }
     }
 }

@@ -109,6 +109,11 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
         | Form::CallbackPath
         | Form::Domain
         | Form::Sender
+        | Form::Scopes
+        | Form::Resources
+        | Form::Identifiers
+        | Form::Name
+        | Form::AuthenticatorIssuer
         | Form::LinkTemplate
         | Form::MailServer => {
             with("text", vec![("value", json!(value)), ("is_wide", json!(value.len() > 60))])

@@ -34,22 +34,14 @@ pub fn authorization_address(discovery: &Discovery, client: &Client, asked: Aske
     with_query(&discovery.authorization_endpoint, &fields)
 }
 
-/// Judges what would be asked for.
+/// Tells what would be asked for, and judges where the provider leads back to. Scopes and resources are of their form: an instance whose
+/// options are not is not tried out.
 pub fn judge_request(client: &Client) -> Vec<Check> {
-    // RFC 6749, section 3.3: all that is printed, but for quotes and backslashes
-    let is_scope =
-        |scope: &&String| scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));
-    let mut checks = Vec::new();
-    checks.extend(client.scopes.iter().find(|scope| !is_scope(scope)).map(|wrong| {
-        Check::failed("scopes", format!("{} is no scope (RFC 6749, section 3.3).", told(wrong)))
-            .by("AdditionalScopes")
-    }));
-    let is_resource = |text: &&String| url::Url::parse(text).is_ok_and(|url| url.fragment().is_none());
-    checks.extend(client.resources.iter().find(|text| !is_resource(text)).map(|wrong| {
-        let detail =
-            format!("{} is no absolute address without a fragment (RFC 8707, section 2).", told(wrong));
-        Check::failed("resources", detail).by("RequestResources")
-    }));
+    let mut asked = vec![format!("the scopes {}", client.all_scopes().join(" "))];
+    if !client.resources.is_empty() {
+        asked.push(format!("the resources {}", client.resources.join(" ")));
+    }
+    let mut checks = vec![Check::new("request", true, format!("It asks for {}.", asked.join(" and ")))];
     let is_safe = client.redirect_uri.starts_with("https://")
         || (client.redirect_uri.starts_with("http://") && is_of_this_machine(&client.redirect_uri));
     let detail = format!("The provider leads back to {}: register it there.", told(&client.redirect_uri));

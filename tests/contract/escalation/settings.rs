@@ -100,9 +100,14 @@ fn another(entry: &Entry, now: &str) -> String {
         Form::Domain => "example.com".to_owned(),
         Form::Aaguids => "8446ccb9-ab1d-b374-750b-2367ff6f3a1f".to_owned(),
         Form::CallbackPath => "/signin-oidc".to_owned(),
-        Form::Text | Form::Address | Form::Page | Form::Endpoint | Form::Origins => {
-            "https://example.com".to_owned()
-        }
+        Form::Scopes | Form::Identifiers | Form::AuthenticatorIssuer => "other".to_owned(),
+        Form::Text
+        | Form::Address
+        | Form::Page
+        | Form::Endpoint
+        | Form::Origins
+        | Form::Resources
+        | Form::Name => "https://example.com".to_owned(),
     };
     match (now == other, entry.default) {
         (false, _) => other,

@@ -61,6 +61,7 @@ on_both_engines! {
     async fn a_session_lasts_no_longer_than_its_absolute_lifetime(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
+        tenant_option(&world, &home, "BrowserSessionLifetime", "02:00:00").await;
         tenant_option(&world, &home, "SessionAbsoluteLifetime", "03:00:00").await;
         let mut browser = stay_signed_in(&world, &home).await;
         for (age, lasts) in [(119, true), (59, true), (3, false)] {

@@ -36,17 +36,22 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_told() {
+fn what_is_asked_for_is_told() {
     let mut client = client(Kind::OpenIdConnect);
-    assert_eq!(failing(&judge_request(&client)), [""; 0]);
-    client.scopes.push("a\"b".to_owned());
-    client.resources.push("no address".to_owned());
+    client.scopes.push("calendar".to_owned());
+    let checks = judge_request(&client);
+    assert_eq!(failing(&checks), [""; 0]);
+    assert!(
+        checks[0].detail.ends_with("calendar and the resources https://api.example/."),
+        "{}",
+        checks[0].detail
+    );
     for own in ["http://LocalHost:8080/callback", "http://[::1]:1/callback"] {
         client.redirect_uri = own.to_owned();
-        assert_eq!(failing(&judge_request(&client)), ["scopes", "resources"], "{own}");
+        assert_eq!(failing(&judge_request(&client)), [""; 0], "{own}");
     }
     client.redirect_uri = "http://id.example/callback".to_owned();
-    assert_eq!(failing(&judge_request(&client)), ["scopes", "resources", "callback"]);
+    assert_eq!(failing(&judge_request(&client)), ["callback"]);
 }
 
 #[test]

@@ -36,13 +36,14 @@ pub fn mark(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<(), Problem
         .collect();
     for row in rows {
         let (Some(entry), Some(of)) = (entry_of(row.values), target(row.values)) else { continue };
-        let Some(beside) = entry.beside() else { continue };
-        let other = match proposed.get(&(of.1, beside.other().to_owned())) {
-            Some(other) => other.clone(),
-            None => stored(tx, of, beside.other())?,
-        };
-        if beside.contradicts(entry, row.text(OptionRow::VALUE).unwrap_or_default(), &other) {
-            row.set(OptionRow::HAS_CONFIGURATION_ERROR, true)?;
+        for beside in entry.beside() {
+            let other = match proposed.get(&(of.1, beside.other().to_owned())) {
+                Some(other) => other.clone(),
+                None => stored(tx, of, beside.other())?,
+            };
+            if beside.contradicts(entry, row.text(OptionRow::VALUE).unwrap_or_default(), &other) {
+                row.set(OptionRow::HAS_CONFIGURATION_ERROR, true)?;
+            }
         }
     }
     Ok(())
@@ -54,17 +55,29 @@ pub fn contradicted(
     values: &[Value],
     entry: &Entry,
 ) -> Result<Option<&'static str>, Problem> {
-    let (Some(beside), Some(of)) = (entry.beside(), target(values)) else { return Ok(None) };
-    let other = stored(tx, of, beside.other())?;
-    let own = OptionRow::VALUE.text(values).unwrap_or_default();
-    Ok(beside.contradicts(entry, own, &other).then(|| beside.other()))
+    let Some(of) = target(values) else { return Ok(None) };
+    contradiction(tx, of, (entry, OptionRow::VALUE.text(values).unwrap_or_default()))
+}
+
+/// The name of the stored option that this value of another contradicts, if it does.
+fn contradiction(
+    tx: &mut Tx<'_>,
+    of: (Target, Uuid),
+    (entry, own): (&Entry, &str),
+) -> Result<Option<&'static str>, Problem> {
+    for beside in entry.beside() {
+        let other = stored(tx, of, beside.other())?;
+        if beside.contradicts(entry, own, &other) {
+            return Ok(Some(beside.other()));
+        }
+    }
+    Ok(None)
 }
 
 /// Judges the options again that depend on one that was written or deleted.
 pub fn judge_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let (Some(written), Some((field, id))) = (entry_of(values), target(values)) else { return Ok(()) };
     for entry in written.dependent() {
-        let Some(beside) = entry.beside() else { continue };
         let sql = select_where(context, &OPTION, field, id.into());
         let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(entry.name);
         let was = match load_by(context, tx, &OPTION, None, &sql) {
@@ -72,9 +85,8 @@ pub fn judge_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> 
             Err(problem) if problem.kind == ProblemKind::NotFound => continue,
             Err(problem) => return Err(problem),
         };
-        let (own, other) =
-            (was.text(OptionRow::VALUE).unwrap_or_default(), stored(tx, (field, id), beside.other())?);
-        let is_wrong = entry.is_wrong(own) || beside.contradicts(entry, own, &other);
+        let own = was.text(OptionRow::VALUE).unwrap_or_default();
+        let is_wrong = entry.is_wrong(own) || contradiction(tx, (field, id), (entry, own))?.is_some();
         let mut changed = was.values.clone();
         OptionRow::HAS_CONFIGURATION_ERROR.set(&mut changed, is_wrong)?;
         update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::As("Modified", "updated"))?;

@@ -123,7 +123,7 @@ const COUNT: Form = Form::Number(0, 1_000_000);
 /// All options.
 #[rustfmt::skip]
 pub static CATALOGUE: &[Entry] = &[
-    store("ClaimIssuer", "UserStore", Form::Text),
+    store("ClaimIssuer", "UserStore", Form::Name),
     open(store("IsDatabaseReadOnlyMode", "false", Form::Flag)),
     store("LoginByEmailEnabled", "false", Form::Flag),
     open(store("EmailMustBeUnique", "false", Form::Flag)),
@@ -180,12 +180,12 @@ pub static CATALOGUE: &[Entry] = &[
     mandatory(Owner::OpenIdConnect, "ClientId", Form::Text),
     secret(mandatory(Owner::OpenIdConnect, "ClientSecret", Form::Text)),
     entry(Owner::OpenIdConnect, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::OpenIdConnect, "RequestResources", "", Form::Text),
-    entry(Owner::OpenIdConnect, "AdditionalScopes", "", Form::Text),
+    entry(Owner::OpenIdConnect, "RequestResources", "", Form::Resources),
+    entry(Owner::OpenIdConnect, "AdditionalScopes", "", Form::Scopes),
     entry(Owner::OpenIdConnect, "ScimEnabled", "false", Form::Flag),
     secret(entry(Owner::OpenIdConnect, "ScimToken", "", Form::Text)),
     entry(Owner::OpenIdConnect, "ScimTokenId", "", Form::Text),
-    entry(Owner::OpenIdConnect, "ScimUniqueIdentifierValues", "", Form::Text),
+    entry(Owner::OpenIdConnect, "ScimUniqueIdentifierValues", "", Form::Identifiers),
     entry(Owner::OpenIdConnect, "ScimDeleteCascades", "false", Form::Flag),
     entry(Owner::OpenIdConnect, "ScimRateLimit", "100", Form::Number(1, 100_000)),
     entry(Owner::OpenIdConnect, "ScimMassChangeLimit", "500", COUNT),
@@ -194,27 +194,27 @@ pub static CATALOGUE: &[Entry] = &[
     mandatory(Owner::AdfsOAuth, "ClientId", Form::Text),
     secret(mandatory(Owner::AdfsOAuth, "ClientSecret", Form::Text)),
     entry(Owner::AdfsOAuth, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::AdfsOAuth, "AdditionalScopes", "", Form::Text),
+    entry(Owner::AdfsOAuth, "AdditionalScopes", "", Form::Scopes),
 
     mandatory(Owner::Microsoft, "ClientId", Form::Text),
     secret(mandatory(Owner::Microsoft, "ClientSecret", Form::Text)),
     entry(Owner::Microsoft, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::Microsoft, "AdditionalScopes", "", Form::Text),
+    entry(Owner::Microsoft, "AdditionalScopes", "", Form::Scopes),
 
     mandatory(Owner::Google, "ClientId", Form::Text),
     secret(mandatory(Owner::Google, "ClientSecret", Form::Text)),
     entry(Owner::Google, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::Google, "AdditionalScopes", "", Form::Text),
+    entry(Owner::Google, "AdditionalScopes", "", Form::Scopes),
 
     mandatory(Owner::Facebook, "ClientId", Form::Text),
     secret(mandatory(Owner::Facebook, "ClientSecret", Form::Text)),
     entry(Owner::Facebook, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::Facebook, "AdditionalScopes", "", Form::Text),
+    entry(Owner::Facebook, "AdditionalScopes", "", Form::Scopes),
 
     mandatory(Owner::Twitter, "ClientId", Form::Text),
     secret(mandatory(Owner::Twitter, "ClientSecret", Form::Text)),
     entry(Owner::Twitter, "CallbackPath", "", Form::CallbackPath),
-    entry(Owner::Twitter, "AdditionalScopes", "", Form::Text),
+    entry(Owner::Twitter, "AdditionalScopes", "", Form::Scopes),
 
     entry(Owner::MfaEmail, "EMailSenderAddress", "", Form::Sender),
     secret(entry(Owner::MfaEmail, "MailServerConfig", "", Form::MailServer)),
@@ -226,7 +226,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaTotp, "Digits", "6", Form::Number(6, 8)),
     entry(Owner::MfaTotp, "Period", "00:00:30", Form::Span(10 * SECOND, 5 * MINUTE)),
     entry(Owner::MfaTotp, "Algorithm", "SHA1", Form::Choice(&["SHA1", "SHA256", "SHA512"])),
-    entry(Owner::MfaTotp, "Issuer", "", Form::Text),
+    entry(Owner::MfaTotp, "Issuer", "", Form::AuthenticatorIssuer),
 
     entry(Owner::MfaSms, "GatewayUrl", "", Form::Endpoint),
     secret(entry(Owner::MfaSms, "GatewayToken", "", Form::Text)),

@@ -44,10 +44,24 @@ pub enum Form {
     Aaguids,
     /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
     Links,
+    /// Scopes (RFC 6749, section 3.3), separated by blanks or commas.
+    Scopes,
+    /// Absolute addresses of resources without fragments (RFC 8707, section 2), separated by blanks or commas.
+    Resources,
+    /// Identifiers, separated by blanks or commas.
+    Identifiers,
+    /// A name without control characters, without blanks around it, of at most [`LONGEST_NAME`] bytes. A wrong one stays in effect.
+    Name,
+    /// Such a name without a colon, which would end the name in the address of an authenticator's secret.
+    AuthenticatorIssuer,
 }
 
 /// The most links of an option.
 pub const MOST_LINKS: usize = 10;
+/// The most bytes of a name. One of an authenticator has to fit into a QR code, twice and encoded.
+const LONGEST_NAME: usize = 200;
+/// What a link template may stand for: the token, and the login name of the person.
+const PLACEHOLDERS: [&str; 2] = ["{token}", "{loginName}"];
 
 impl Form {
     /// The option's `dataType` and `editorType`, hints for editors.
@@ -69,7 +83,12 @@ impl Form {
             | Self::Endpoint
             | Self::CallbackPath
             | Self::Domain
-            | Self::Address => ("String", "Text"),
+            | Self::Address
+            | Self::Scopes
+            | Self::Resources
+            | Self::Identifiers
+            | Self::Name
+            | Self::AuthenticatorIssuer => ("String", "Text"),
         }
     }
 
@@ -94,6 +113,11 @@ impl Form {
             Self::Domain => is_domain(text),
             Self::Origins => listed(text).all(is_origin),
             Self::Aaguids => listed(text).all(|one| Uuid::try_parse(one).is_ok()),
+            Self::Scopes => words(text).all(is_scope),
+            Self::Resources => words(text).all(is_resource),
+            Self::Identifiers => words(text).all(|one| is_scope(one) && !one.contains(';')),
+            Self::Name => is_name(text),
+            Self::AuthenticatorIssuer => is_name(text) && !text.contains(':'),
             Self::Text => true,
         }
     }
@@ -102,6 +126,31 @@ impl Form {
 /// The parts of a list, without blanks around them.
 fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|one| !one.is_empty())
+}
+
+/// The words of a list whose parts have no blanks: they are separated by blanks or commas.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| letter.is_whitespace() || letter == ',').filter(|word| !word.is_empty())
+}
+
+/// Whether a word is a scope: all that is printed, but for quotes and backslashes.
+fn is_scope(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+}
+
+/// Whether a word is an absolute address without a fragment.
+fn is_resource(word: &str) -> bool {
+    let (scheme, rest) = word.split_once(':').unwrap_or_default();
+    is_scheme(scheme) && !rest.is_empty() && is_plain(word) && !word.contains('#')
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME && text == text.trim() && !text.contains(char::is_control)
 }
 
 /// The first segments of this server's own paths: no other page can be at one of them. A test of the web crate compares them with its
@@ -160,14 +209,17 @@ fn is_colour(text: &str) -> bool {
 /// Schemes whose addresses lead to no page and to no app.
 const NO_PLACES: [&str; 4] = ["javascript", "data", "vbscript", "file"];
 
-/// Whether a text is an address, in the web or of an app, that is told the token.
+/// Whether a text is an address, in the web or of an app, that is told the token, and nothing else that is not known.
 fn is_link_template(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
-        && !NO_PLACES.contains(&scheme.to_ascii_lowercase().as_str());
+    let is_place = is_scheme(scheme) && !NO_PLACES.contains(&scheme.to_ascii_lowercase().as_str());
     let is_odd = |letter: char| letter.is_control() || letter.is_whitespace();
-    is_scheme && !rest.starts_with('/') && text.contains("{token}") && !text.contains(is_odd)
+    let plain = PLACEHOLDERS.iter().fold(text.to_owned(), |text, known| text.replace(known, ""));
+    is_place
+        && !rest.starts_with('/')
+        && text.contains("{token}")
+        && !text.contains(is_odd)
+        && !plain.contains(['{', '}'])
 }
 
 fn is_address(text: &str) -> bool {
@@ -247,217 +299,4 @@ fn digits(text: &str, max: i64) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{Form, flag, links, span};
-
-    #[test]
-    fn lengths_of_time() {
-        for (text, expected) in [
-            ("00:05:00", Some(300_000)),
-            ("7.00:00:00", Some(604_800_000)),
-            ("1.02:03:04.5", Some(93_784_500)),
-            ("PT1H", Some(3_600_000)),
-            ("P7D", Some(604_800_000)),
-            ("P1DT12H", Some(129_600_000)),
-            ("24:00:00", None),
-            ("00:60:00", None),
-            ("5", None),
-            ("-00:01:00", None),
-            ("-PT1H", None),
-            ("00:01:00:00", None),
-            ("", None),
-            ("P1M", None),
-        ] {
-            assert_eq!(span(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn flags_in_any_case() {
-        assert_eq!((flag("True"), flag("FALSE"), flag("yes")), (Some(true), Some(false), None));
-        assert!(Form::Number(1, 3).fits("3") && !Form::Number(1, 3).fits("4"));
-        assert!(Form::Choice(&["none"]).fits("None") && !Form::Choice(&["none"]).fits("some"));
-    }
-
-    #[test]
-    fn what_mail_needs() {
-        for (form, good, wrong) in [
-            (
-                Form::Sender,
-                &["a@example.com", "Bücherei <a@example.com>"][..],
-                &["nope", "Name a@example.com"][..],
-            ),
-            (
-                Form::Recipients,
-                &["a@example.com", "a@example.com, b@example.com,"],
-                &["a@example.com, b", "a b@c"],
-            ),
-            (
-                Form::MailServer,
-                &["{\"Host\":\"mail.example.com\"}"],
-                &["{}", "[]", "{\"Host\":\"a b\"}", "mail"],
-            ),
-            (
-                Form::LinkTemplate,
-                &[
-                    "https://id.example.com/?u={loginName}#{token}",
-                    "http://localhost:3000/{token}",
-                    "com.example.app://reset?t={token}",
-                ],
-                &[
-                    "https://id.example.com/",
-                    "javascript://x%0a({token})",
-                    "/new?t={token}",
-                    "https://a b/{token}",
-                    "{token}",
-                ],
-            ),
-        ] {
-            assert!(form.fits("") && good.iter().all(|text| form.fits(text)), "{form:?}");
-            assert!(!wrong.iter().any(|text| form.fits(text)), "{form:?}");
-        }
-    }
-
-    #[test]
-    fn what_passkeys_and_providers_need() {
-        let model = "8446ccb9-ab1d-b374-750b-2367ff6f3a1f";
-        let plain = model.replace('-', "");
-        for (form, good, wrong) in [
-            (
-                Form::Aaguids,
-                vec![
-                    model,
-                    plain.as_str(),
-                    "8446CCB9-AB1D-B374-750B-2367FF6F3A1F, 00000000-0000-0000-0000-000000000000,",
-                ],
-                vec!["8446ccb9", "a security key", "8446ccb9-ab1d-b374-750b-2367ff6f3a1f; 8446ccb9"],
-            ),
-            (
-                Form::Domain,
-                vec!["example.com", "localhost", "Login.Example.COM", "xn--bcher-kva.example"],
-                vec![
-                    "https://example.com",
-                    "example.com:8443",
-                    "exa mple.com",
-                    ".example.com",
-                    "-a.example",
-                    "a..b",
-                ],
-            ),
-            (
-                Form::Origins,
-                vec![
-                    "https://example.com, http://localhost:3000/",
-                    "android:apk-key-hash:sYUC8p5I9SxqFernBPHmDxz_YVZXmVJdW8s-m3RTTqE",
-                    "ios:bundle-id:com.example.app",
-                ],
-                vec![
-                    "example.com",
-                    "https://example.com/login",
-                    "https://",
-                    "https://a@b",
-                    "android:apk-key-hash:",
-                ],
-            ),
-            (
-                Form::Endpoint,
-                vec!["https://sms.example.com/send?x=1", "http://127.0.0.1:8080/"],
-                vec![
-                    "sms.example.com",
-                    "/send",
-                    "ftp://sms.example.com",
-                    "https://",
-                    "https://a b",
-                    "https://a/#b",
-                ],
-            ),
-            (
-                Form::CallbackPath,
-                vec!["/signin-oidc", "/callback/partner"],
-                vec![
-                    "signin-oidc",
-                    "/",
-                    "//evil.example",
-                    "/a?b",
-                    "/connect/token",
-                    "/API/x",
-                    "/console",
-                    "/device",
-                    "https://a",
-                ],
-            ),
-        ] {
-            assert!(form.fits(""), "{form:?}");
-            for text in good {
-                assert!(form.fits(text), "{form:?} {text}");
-            }
-            for text in wrong {
-                assert!(!form.fits(text), "{form:?} {text}");
-            }
-        }
-    }
-
-    #[test]
-    fn colours_addresses_and_links() {
-        for good in ["#fff", "#22406B"] {
-            assert!(Form::Colour.fits(good), "{good}");
-        }
-        for bad in ["fff", "#ffff", "#ggg", "red", "#fff;"] {
-            assert!(!Form::Colour.fits(bad), "{bad}");
-        }
-        assert!(Form::Page.fits("http://example.com/terms") && Form::Page.fits("/terms"));
-        assert!(!Form::Page.fits("javascript:alert(1)") && !Form::Page.fits("terms"));
-        for good in ["https://example.com/logo.svg", "/assets/global/logo.png"] {
-            assert!(Form::Address.fits(good), "{good}");
-        }
-        for bad in [
-            "http://example.com/x",
-            "//example.com",
-            "javascript:alert(1)",
-            "https://",
-            "/a b",
-            "https://a/\"x",
-        ] {
-            assert!(!Form::Address.fits(bad), "{bad}");
-        }
-        for good in ["https://example.com/terms", "HTTP://intranet/terms", "/terms"] {
-            assert!(Form::Page.fits(good), "{good}");
-        }
-        for good in ["https://example.com/reset?u={loginName}#{token}", "http://localhost:3000/{token}"] {
-            assert!(Form::LinkTemplate.fits(good), "{good}");
-        }
-        for bad in [
-            "javascript:alert(1)",
-            " javascript://x",
-            "data:text/html,x",
-            "//example.com",
-            "https://",
-            "terms",
-        ] {
-            assert!(!Form::Page.fits(bad) && !Form::LinkTemplate.fits(bad), "{bad}");
-        }
-        let text = "Privacy notice https://example.com/p, Imprint /imprint,";
-        assert_eq!(
-            links(text),
-            Some(vec![("Privacy notice", "https://example.com/p"), ("Imprint", "/imprint")])
-        );
-        for bad in ["https://example.com/p", "Privacy http://example.com", "a /x,".repeat(11).as_str()] {
-            assert!(!Form::Links.fits(bad), "{bad}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_breaks_it(text in ".{0,40}") {
-            let _ = (span(&text), links(&text));
-        }
-
-        #[test]
-        fn a_clock_is_read_as_written(days in 0i64..9999, seconds in 0i64..86_400) {
-            let clock = format!("{days}.{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-            prop_assert_eq!(span(&clock), Some((days * 86_400 + seconds) * 1000));
-        }
-    }
-}
+mod tests;

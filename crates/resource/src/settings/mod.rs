@@ -9,6 +9,6 @@ mod options;
 mod together;
 
 pub use catalogue::{CATALOGUE, Entry, Owner};
-pub use form::{Form, OWN_PATHS, flag, links, span};
+pub use form::{Form, OWN_PATHS, flag, links, span, words};
 pub use options::Options;
 pub use together::Beside;

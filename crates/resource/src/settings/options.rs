@@ -35,9 +35,7 @@ impl Options {
     pub fn contradiction(&self) -> Option<&'static str> {
         let own = |name: &str| self.values.get(name).map_or("", String::as_str);
         let wrong = self.owner.entries().find(|entry| {
-            entry
-                .beside()
-                .is_some_and(|beside| beside.contradicts(entry, own(entry.name), own(beside.other())))
+            entry.beside().any(|beside| beside.contradicts(entry, own(entry.name), own(beside.other())))
         });
         wrong.map(|entry| entry.name)
     }
@@ -88,9 +86,9 @@ impl Options {
 }
 
 /// Whether a text is in effect. A secret may still be encrypted here, so that its form cannot be checked. Of a list of models the
-/// part that can be read stays, because an empty list would admit all.
+/// part that can be read stays, because an empty list would admit all. A name stays, because identities are stored under it.
 fn is_in_effect(entry: &Entry, text: &str) -> bool {
-    entry.secret || entry.form == Form::Aaguids || entry.form.fits(text)
+    entry.secret || matches!(entry.form, Form::Aaguids | Form::Name) || entry.form.fits(text)
 }
 
 #[cfg(test)]
@@ -130,12 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_name_stays_in_effect() {
+        let set = HashMap::from([("ClaimIssuer".to_owned(), "Contoso ".to_owned())]);
+        assert_eq!(Options::new(Owner::UserStore, set).text("ClaimIssuer"), "Contoso ");
+    }
+
+    #[test]
     fn a_contradiction_is_named() {
         let with = |name: &str, value: &str| {
             Options::new(Owner::Tenant, HashMap::from([(name.to_owned(), value.to_owned())])).contradiction()
         };
         assert_eq!(with("SessionAbsoluteLifetime", "P7D"), Some("SessionAbsoluteLifetime"));
         assert_eq!(with("SessionLifetime", "P100D"), Some("SessionAbsoluteLifetime"));
+        assert_eq!(with("SessionAbsoluteLifetime", "PT1H"), Some("SessionAbsoluteLifetime"));
         assert_eq!(with("SessionLifetime", "P90D"), None);
     }
 }

@@ -23,6 +23,7 @@ const TOGETHER: &[(Owner, &str, Beside)] = &[
     (Owner::UserStore, "EMailSenderAddress", Beside::NeededBy("MailServerConfig")),
     (Owner::Tenant, "RefreshTokenAbsoluteLifetime", Beside::AtLeast("RefreshTokenLifetime")),
     (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("SessionLifetime")),
+    (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("BrowserSessionLifetime")),
 ];
 
 impl Beside {
@@ -50,9 +51,9 @@ impl Beside {
 }
 
 impl Entry {
-    /// What it must be beside another option of its owner.
-    pub fn beside(&self) -> Option<Beside> {
-        let own = TOGETHER.iter().find(|(owner, name, _)| *owner == self.owner && *name == self.name);
+    /// What it must be beside other options of its owner.
+    pub fn beside(&self) -> impl Iterator<Item = Beside> {
+        let own = TOGETHER.iter().filter(|(owner, name, _)| *owner == self.owner && *name == self.name);
         own.map(|(.., beside)| *beside)
     }
 
@@ -89,7 +90,7 @@ mod tests {
     fn what_depends_on_others_is_in_the_catalogue_and_right_by_default() {
         for (owner, name, beside) in TOGETHER {
             let (own, other) = (owner.entry(name).unwrap(), owner.entry(beside.other()).unwrap());
-            assert_eq!(own.beside(), Some(*beside));
+            assert!(own.beside().any(|one| one == *beside));
             assert!(other.dependent().any(|entry| entry.name == *name));
             assert!(!beside.contradicts(own, own.default, other.default), "{name}");
         }
@@ -98,14 +99,16 @@ mod tests {
     #[test]
     fn values_contradict_each_other() {
         let longest = Owner::UserStore.entry("PasswordMaxLength").unwrap();
-        let beside = longest.beside().unwrap();
+        let beside = longest.beside().next().unwrap();
         for (most, least, is_wrong) in
             [("128", "200", true), ("200", "200", false), ("", "200", true), ("many", "8", false)]
         {
             assert_eq!(beside.contradicts(longest, most, least), is_wrong, "{most} {least}");
         }
         let absolute = Owner::Tenant.entry("SessionAbsoluteLifetime").unwrap();
-        assert!(absolute.beside().unwrap().contradicts(absolute, "P7D", "14.00:00:00"));
+        for beside in absolute.beside() {
+            assert!(beside.contradicts(absolute, "P7D", "14.00:00:00"), "{beside:?}");
+        }
         let sender = Owner::UserStore.entry("EMailSenderAddress").unwrap();
         let beside = Beside::NeededBy("MailServerConfig");
         assert!(

@@ -14,7 +14,7 @@ use super::{Secrets, settings::Settings, told};
 const MOST: usize = 50;
 
 /// What cannot be asked for: a provider would only refuse it.
-const STOPPING: [&str; 3] = ["scopes", "resources", "callback"];
+const STOPPING: [&str; 2] = ["scopes", "callback"];
 
 /// What was found before anybody signs in.
 pub struct Begun {

@@ -13,7 +13,7 @@ use chancery_jwe::OpeningKey;
 use chancery_record::{Secret, Value};
 use chancery_resource::{
     Call, Problem, StoredRow, Tx, open_secret,
-    settings::{Options, Owner},
+    settings::{Options, Owner, words},
 };
 
 use super::super::IdpInstance;
@@ -53,13 +53,9 @@ impl Settings {
         }
         let id = instance.get(IdpInstance::ID)?.0;
         let options = options(call, tx, owner, id.into())?;
-        let words = |name: &str| -> Vec<String> {
-            let is_between = |letter: char| letter.is_whitespace() || letter == ',';
-            let parts = options.text(name).split(is_between).filter(|part| !part.is_empty());
-            parts.map(str::to_owned).collect()
-        };
+        let listed = |name: &str| words(options.text(name)).map(str::to_owned).collect();
         let is_open = kind == Kind::OpenIdConnect;
-        let own = |name: &str| if is_open { words(name) } else { Vec::new() };
+        let own = |name: &str| if is_open { listed(name) } else { Vec::new() };
         let path = match options.text("CallbackPath") {
             "" => format!("/external/{id}/callback"),
             path => path.to_owned(),
@@ -69,7 +65,7 @@ impl Settings {
             kind,
             authority: kind.authority(authority).to_owned(),
             id: options.text("ClientId").to_owned(),
-            scopes: words("AdditionalScopes"),
+            scopes: listed("AdditionalScopes"),
             resources: own("RequestResources"),
             tenants: own("ScimUniqueIdentifierValues"),
             redirect_uri: format!("{}{path}", call.context.app.public_url),
@@ -86,8 +82,7 @@ impl Settings {
         let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
             FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
             JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-            WHERE i.id = ?1 AND c.cert_type IN ('OidcTokenSigning', 'OidcTokenEncryption') \
-            ORDER BY c.valid_to DESC, c.id LIMIT 20";
+            WHERE i.id = ?1 ORDER BY c.valid_to DESC, c.id LIMIT 20";
         let (master, now) = (&call.context.app.master, call.context.now.0);
         tx.query(text, &[instance], |row| {
             let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
@@ -103,19 +98,21 @@ impl Settings {
                     self.signing.get_or_insert(SigningKey { key, x5t });
                     true
                 }
-                (_, Some(key)) => {
+                ("OidcTokenEncryption", Some(key)) => {
                     let key = OpeningKey::read(key.expose_pkcs8());
                     let is_fit = key.is_some();
                     self.opening.extend(key);
                     is_fit
                 }
-                (_, None) => false,
+                _ => false,
             };
             if !is_used {
-                let detail = format!(
-                    "The linked certificate \"{name}\" of type {kind} is of no use: it is not valid now, or has no private \
-                     key of a kind that serves."
-                );
+                let why = if ["OidcTokenSigning", "OidcTokenEncryption"].contains(&kind) {
+                    "it is not valid now, or has no private key of a kind that serves"
+                } else {
+                    "certificates of this type are not used here"
+                };
+                let detail = format!("The linked certificate \"{name}\" of type {kind} is of no use: {why}.");
                 self.checks.push(Check::failed("certificates", detail).by("certStores"));
             }
             Ok(())

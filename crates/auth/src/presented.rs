@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{
     Issuer, OAuthError,
-    refusal::{INVALID_CLIENT, invalid},
+    refusal::{FOREIGN_ASSERTION, INVALID_CLIENT, invalid},
 };
 
 /// `client_assertion_type` of RFC 7523, section 2.2.
@@ -119,7 +119,7 @@ impl EndpointRequest {
             if self.one("client_assertion_type") != Some(ASSERTION_TYPE) {
                 return Err(invalid("client_assertion_type must be that of a JWT."));
             }
-            let client = client_of(assertion).ok_or(INVALID_CLIENT)?;
+            let client = client_of(assertion).ok_or(FOREIGN_ASSERTION)?;
             PresentedCredential { client, proof: Proof::Assertion(assertion.to_owned()) }
         } else {
             let client = client.ok_or(INVALID_CLIENT)?.to_owned();

@@ -1,5 +1,6 @@
 //! Refusals of the OAuth endpoints (RFC 6749, section 5.2).
 
+use chancery_oauth::FEDERATED_IDENTITIES;
 use serde_json::json;
 
 /// An error answer of an OAuth endpoint.
@@ -43,6 +44,9 @@ pub const INVALID_CLIENT: OAuthError = OAuthError::new(
     "invalid_client",
     "Unknown client, another method than it is set to, a wrong, expired or used proof, or it may not get tokens.",
 );
+
+/// The assertion is not one that a client makes of itself. This is told of the assertion, whatever client it is about.
+pub const FOREIGN_ASSERTION: OAuthError = OAuthError::new(401, "invalid_client", FEDERATED_IDENTITIES.detail);
 
 impl From<chancery_store::Error> for OAuthError {
     fn from(error: chancery_store::Error) -> Self {

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use chancery_oauth::normal_resource;
+use chancery_oauth::{normal_resource, unserved_row};
 use chancery_record::Value;
 use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredRefusal, Tx};
 
@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, views with
-/// elements or attributes that are not allowed, and settings of client apps and required questionnaire items that are not served.
+/// elements or attributes that are not allowed, and what is not served: settings of client apps, required questionnaire items, identity
+/// providers other than user stores, federated identities and request URIs.
 ///
 /// # Errors
 /// Errors of the store.
@@ -38,7 +39,18 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
     if std::ptr::eq(shape, &raw const USER_QUESTIONNAIRE_ITEM) {
         return Ok(user_questionnaire_item::unserved(values)?.into_iter().collect());
     }
-    Ok(Vec::new())
+    Ok(unserved(shape, values).into_iter().collect())
+}
+
+/// What of a row is not served at all, whatever else it says.
+fn unserved(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
+    let field = |member: &str| shape.fields.iter().find(|field| field.is_named(member));
+    let text_of = |member: &str| match field(member)?.value(values) {
+        Value::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let found = unserved_row(shape.name, text_of).filter(|found| found.is_used)?;
+    Some((field(found.member)?, found.detail.to_owned()))
 }
 
 /// About how many resources are compared at a time; their keys are held in memory.

@@ -71,7 +71,9 @@ pub use redirect::{RedirectKind, is_claimable, is_registered_redirect};
 pub use refusal::{Code, Refusal};
 pub use scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
 pub use target::{is_same_resource, normal_resource};
-pub use unserved::{Unserved, Use, check_use, unserved};
+pub use unserved::{
+    FEDERATED_IDENTITIES, REQUEST_URIS, Unserved, UnservedRows, Use, check_use, unserved, unserved_row,
+};
 
 #[cfg(test)]
 mod tests;

@@ -66,6 +66,24 @@ on_both_engines! {
         let item = world.make("UserQuestionnaireItem", item).await;
         let page = browser.open(&format!("/console/UserQuestionnaireItem/{}", id(&item))).await;
         assert!(page.html.contains("No sign-in page asks for the answer."), "{}", page.html);
+        let kind = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0].clone();
+        let instance = world.make("IdpInstance", json!({ "name": "elsewhere", "idpTypeId": kind["id"] })).await;
+        let identity = json!({ "clientAppId": plain["id"], "name": "ci", "issuer": "https://ci.example", "subject": "s" });
+        let identity = world.make("ClientAppFederatedIdentity", identity).await;
+        let uri = json!({ "clientAppId": plain["id"], "uri": "https://app.example/request.jwt" });
+        let uri = world.make("ClientAppRequestUri", uri).await;
+        for (resource, row, told) in [
+            ("IdpInstance", &instance, "Nobody can sign in by this instance"),
+            ("IdpType", &kind, "Nobody can sign in by instances of this type"),
+            ("ClientAppFederatedIdentity", &identity, "Tokens of other issuers do not prove an app"),
+            ("ClientAppRequestUri", &uri, "Authorization requests with a request URI are refused."),
+        ] {
+            let page = browser.open(&format!("/console/{resource}/{}", id(row))).await;
+            assert!(page.html.contains(told) && page.html.contains("not supported"), "{resource}: {}", page.html);
+        }
+        let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
+        let page = browser.open(&format!("/console/IdpInstance/{}", id(&store))).await;
+        assert!(!page.html.contains("not supported"), "{}", page.html);
     }
 
     /// A profile that is not met is refused by the operation, and told here.

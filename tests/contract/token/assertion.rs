@@ -75,7 +75,9 @@ on_both_engines! {
         world.make("ClientAppFederatedIdentity", identity).await;
         let foreign = Signer::new("foreign");
         let token = foreign.assert(&claims(&world, &federated, json!({ "iss": issuer, "sub": subject })));
-        refused(present(&world, &token).await, 401, "invalid_client");
+        let told = present(&world, &token).await.is(401).json();
+        assert_eq!(told["error"], "invalid_client");
+        assert!(told["error_description"].as_str().unwrap().contains("tokens of other issuers"), "{told}");
         let form = [
             ("grant_type", "client_credentials"),
             ("client_id", id(&federated)),
@@ -199,17 +201,23 @@ on_both_engines! {
         let own = Signer::new("own");
         for (name, members, answer) in [
             ("pending", json!({ "status": "Pending" }), 401),
+            ("retiring", json!({ "status": "Retiring" }), 200),
+            ("retired", json!({ "status": "Retired" }), 401),
+            ("revoked", json!({ "status": "Revoked" }), 401),
             ("early", json!({ "validFrom": "2099-01-01T00:00:00Z" }), 401),
             ("late", json!({ "validTo": "2020-01-01T00:00:00Z" }), 401),
             ("encryption", json!({ "use": "Encryption" }), 401),
             ("algorithm", json!({ "algorithm": "ES384" }), 401),
+            ("id", json!({ "kid": "next", "jwks": Signer::new("next").jwks() }), 401),
             ("window", json!({ "validFrom": "2020-01-01T00:00:00Z", "validTo": "2099-01-01T00:00:00Z" }), 200),
             ("all", json!({ "kid": "own", "algorithm": "ES256" }), 200),
         ] {
             let signing = app(&world, name, json!({})).await;
             configure(&world, &signing, "private_key_jwt", json!({})).await;
             let mut body = members;
-            body["jwks"] = json!(own.jwks());
+            if body.get("jwks").is_none() {
+                body["jwks"] = json!(own.jwks());
+            }
             key_set(&world, &signing, name, body).await;
             let answered = present(&world, &own.assert(&claims(&world, &signing, json!({})))).await;
             assert_eq!(answered.status.as_u16(), answer, "{name}");

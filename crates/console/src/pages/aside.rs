@@ -1,5 +1,6 @@
 //! What stands beside a form: what belongs to a row, how it stands, and what can be done with it.
 
+use chancery_oauth::unserved_row;
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, Relation, RoleType};
 use serde_json::{Value, json};
@@ -37,13 +38,25 @@ pub async fn own_cards(
         "UserQuestionnaireItem" => Ok(vec![unserved_item(visit, row["isRequired"] == true)]),
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
         "IdpInstance" => {
+            let unserved = unserved_card(visit, resource, row);
             let works = super::standing::provider(visit, (key, here, row)).await?;
             let provisioning = super::standing::provisioning(visit, (key, row)).await?;
-            Ok(works.into_iter().chain(provisioning).collect())
+            Ok(unserved.into_iter().chain(works).chain(provisioning).collect())
         }
         "Option" => Ok(settings::card_of(visit, row).into_iter().collect()),
-        _ => Ok(Vec::new()),
+        _ => Ok(unserved_card(visit, resource, row).into_iter().collect()),
     }
+}
+
+/// That a row is stored and not served, with what is refused.
+fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<Card> {
+    let found = unserved_row(resource.name, |member| row[member].as_str())?;
+    let words = visit.words;
+    let key = format!("unserved_{}_{}", found.resource, found.member);
+    let text = format!("{}: {}", words.field(found.member), words.page("unserved"));
+    let line = Line { tone: "bad", text, sub: words.page(&key).into(), ..Line::default() };
+    let title = words.resource(resource.name);
+    Some(Card { title, kind: "checks", lines: vec![line], ..Card::default() })
 }
 
 /// That no page of a sign-in asks for the answer to a questionnaire item.

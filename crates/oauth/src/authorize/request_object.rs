@@ -1,7 +1,7 @@
 //! A request object, or where one is: the parameters `request` and `request_uri` (RFC 9101, section 5; RFC 9126,
 //! section 4).
 
-use crate::{Code, Refusal, parameters::Parameters};
+use crate::{Code, REQUEST_URIS, Refusal, parameters::Parameters};
 
 /// Where the parameters that count are, when they are not in the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl RequestObject {
     pub const fn refusal(&self) -> Refusal {
         match self {
             Self::Value(_) => Refusal::new(Code::RequestNotSupported, "No request object is taken here."),
-            Self::Reference(_) => Refusal::new(Code::RequestUriNotSupported, "No request_uri is taken here."),
+            Self::Reference(_) => Refusal::new(Code::RequestUriNotSupported, REQUEST_URIS.detail),
         }
     }
 }

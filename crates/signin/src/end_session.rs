@@ -17,6 +17,7 @@ use crate::{
     appearance::Owners,
     application::Application,
     outcome::{Page, PageError},
+    people::locale_of,
     provider::{Provider, Visit, context_of_person},
     record::{Outcome as Recorded, SignInRecord},
     session::{self, Session},
@@ -74,6 +75,9 @@ pub struct SignedOut {
     pub frames: Vec<String>,
     /// Whether nobody is signed in any longer.
     pub is_last: bool,
+    /// The language of the person who was signed in.
+    #[serde(default)]
+    pub locale: Option<String>,
 }
 
 impl SignedOut {
@@ -100,7 +104,7 @@ impl SignedOut {
             "application": application, "step": "done", "return_url": self.back, "frames": self.frames,
         });
         let owners = Owners { client_app: self.client_app, ..Owners::default() };
-        Page { owners, ..Page::new("Logout", SIGNED_OUT, context) }
+        Page { owners, ..Page::new("Logout", SIGNED_OUT, context) }.in_language(self.locale.clone())
     }
 }
 
@@ -172,9 +176,11 @@ impl Provider<'_> {
         if sessions.is_empty() {
             // nobody is signed in: there is nothing to ask, and nothing to end
             let frames = Vec::new();
-            let done = SignedOut { application: name, client_app, back, frames, is_last: true };
+            let done = SignedOut { application: name, client_app, back, frames, is_last: true, locale: None };
             return answer(SigningOut::Done(done));
         }
+        let person = hint.as_ref().map(|hint| hint.sub);
+        let locale = self.locale_of(&sessions, person).await?;
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
                 let is_theirs = |one: &Session| one.person == hint.sub && is_here(issuing, one);
@@ -190,11 +196,31 @@ impl Provider<'_> {
                 Some(application) => page.of(application, issuing),
                 None => page,
             };
-            return answer(SigningOut::Ask(page));
+            return answer(SigningOut::Ask(page.in_language(locale)));
         }
-        let asked = Asked { application: client_app, person: hint.map(|hint| hint.sub) };
+        let asked = Asked { application: client_app, person };
         let (frames, is_last) = self.sign_out(visit, asked).await?;
-        answer(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last }))
+        answer(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last, locale }))
+    }
+
+    /// The language of the person who is signed in at this browser.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn locale(self, visit: &Visit) -> Result<Option<String>, Problem> {
+        let sessions = self.sessions(visit).await?;
+        self.locale_of(&sessions, None).await
+    }
+
+    /// The language of the person with these sessions; of several people that of the one who is named, or of the last who used a
+    /// session.
+    async fn locale_of(self, sessions: &[Session], named: Option<Uuid>) -> Result<Option<String>, Problem> {
+        let is_named = |session: &&Session| named == Some(session.person);
+        let last = sessions.iter().max_by_key(|session| session.used_on.0);
+        let Some(session) = sessions.iter().find(is_named).or(last) else { return Ok(None) };
+        let of = (session.person, session.instance);
+        let reading = self.store.run("LocaleOfPerson", Mode::Quick, None, move |tx| locale_of(tx, of));
+        Ok(reading.await?)
     }
 
     async fn hint(self, token: &str, issuer: &Issuer, now: Timestamp) -> Result<Option<Hint>, StoreError> {

@@ -143,7 +143,7 @@ impl KeptFlow {
         let parameters = self.parameters.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         let flow = Flow::new(Request::new(self.flow.request().started));
         let kept = Self::new(self.issuing, self.application, parameters, flow);
-        Self { id: self.id.clone(), has_ended: true, ..kept }
+        Self { id: self.id.clone(), has_ended: true, locale: self.locale.clone(), ..kept }
     }
 
     /// Who proved something last.

@@ -73,6 +73,22 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[Asked]) -> Result<HashMap<Uuid, Nam
     Ok(named.collect())
 }
 
+/// The language of a person, as the user store has it by which the person signed in.
+///
+/// # Errors
+/// Errors of the store.
+pub fn locale_of(tx: &mut Tx<'_>, (person, instance): (Uuid, Uuid)) -> Result<Option<String>, StoreError> {
+    let text = "SELECT i.subject, o.rid FROM application_user a \
+        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
+        WHERE a.id = ?1 AND i.idp_instance_id = ?2";
+    let found = tx.one(text, &[person.into(), instance.into()], |row| {
+        Ok((Uuid::try_parse(row.text(0)?).ok(), row.int(1)?))
+    })?;
+    let Some((Some(user), store)) = found else { return Ok(None) };
+    let text = "SELECT locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
+    Ok(tx.one(text, &[store.into(), user.into()], |row| row.optional_text(0))?.flatten())
+}
+
 /// The login names of users, by store and id.
 fn logins_of(tx: &mut Tx<'_>, users: &[(i64, Uuid)]) -> Result<HashMap<(i64, Uuid), String>, StoreError> {
     let mut sql =

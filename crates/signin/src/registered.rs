@@ -29,6 +29,8 @@ impl Provider<'_> {
     ) -> Result<Option<Registered>, Problem> {
         let Some(found) = self.applications.find_any(self.store, client).await? else { return Ok(None) };
         let is_here = found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some());
+        let served = found.tenants.iter().filter(|tenant| found.serving(tenant.facts.id, issuing).is_some());
+        let needs_pkce = found.is_public || found.is_native || found.needs_pkce(served);
         let scopes: Vec<&str> = found.scopes.iter().map(|scope| scope.key.as_str()).collect();
         let mut facts = vec![
             ("client_id", found.id.to_string()),
@@ -38,6 +40,7 @@ impl Provider<'_> {
             ("redirect_uri", found.login_uris.join(" ")),
             ("post_logout_redirect_uri", found.logout_uris.join(" ")),
             ("response_type", found.allowed_response_types.clone()),
+            ("pkce", if needs_pkce { "required" } else { "optional" }.to_owned()),
             ("scope", scopes.join(" ")),
             ("resource", found.resources.join(" ")),
             ("device_code", found.allows_devices.to_string()),

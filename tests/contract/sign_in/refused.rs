@@ -140,8 +140,20 @@ async fn authorization_requests(engine: Engine) {
         &[("error", "unknown_client"), ("app_name", "Harbour"), ("registered", "client_id=\"0")],
     )
     .await;
-    told.asked(&[("code_challenge", "")], &[("error", "invalid_request"), ("reason", "code_challenge")])
-        .await;
+    told.asked(
+        &[("code_challenge", "")],
+        &[("error", "invalid_request"), ("reason", "code_challenge"), ("registered", "pkce=\"optional\"")],
+    )
+    .await;
+    let path = format!("/api/management/v2/ClientApp/{}", id(&told.home.app));
+    let now = told.server.admin.get(&path).await.is(200).json();
+    let required = json!({ "pkce": "Required", "concurrencyToken": now["concurrencyToken"] });
+    told.server.admin.patch(&path, required).await.expect(202);
+    told.asked(
+        &[("code_challenge", ""), ("code_challenge_method", "")],
+        &[("error", "invalid_request"), ("reason", "code_challenge"), ("registered", "pkce=\"required\"")],
+    )
+    .await;
     told.asked(
         &[("scope", "everything")],
         &[("error", "invalid_scope"), ("sent", "scope=\"everything\""), ("registered", "scope=\"\"")],

@@ -157,6 +157,32 @@ on_both_engines! {
         }
     }
 
+    /// Where somebody is signed in, or somebody's sign-in fails, pages beside those of the flow are in the person's language, too.
+    async fn sign_out_and_error_pages_are_in_the_person_s_language(world: World) {
+        let home = Home::new(&world).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let now = world.admin.get(&path).await.is(200).json();
+        let body = json!({ "locale": "de-AT", "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, body).await.expect(202);
+        let is_german = |page: &Page| page.html.contains("<html lang=\"de\"");
+        let wrong = home.request(&[("redirect_uri", "https://elsewhere.example/")]);
+        let refused = Browser::new(&world).open(&wrong).await;
+        assert!(refused.status == 400 && !is_german(&refused), "nobody is known: {}", refused.html);
+        let (mut browser, _) = home.sign_in(&world).await;
+        let refused = browser.open(&wrong).await;
+        assert!(refused.status == 400 && is_german(&refused), "{}", refused.html);
+        let refused = browser.open(&format!("{wrong}&ui_locales=en")).await;
+        assert!(!is_german(&refused), "{}", refused.html);
+        let asked = browser.open("/connect/endsession").await;
+        assert!(is_german(&asked), "{}", asked.html);
+        for decision in ["deny", "allow"] {
+            let done = browser.submit(&asked, &[("decision", decision)]).await;
+            assert!(is_german(&done), "{decision}: {}", done.html);
+        }
+        let over = browser.open("/connect/endsession").await;
+        assert!(!is_german(&over), "nobody is signed in: {}", over.html);
+    }
+
     /// RFC 8707: a resource is the app's own or its subscription's; the platform's only if the app has it and asks.
     async fn tokens_are_for_resources(world: World) {
         let home = Home::new(&world).await;

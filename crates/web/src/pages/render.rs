@@ -170,6 +170,18 @@ fn images(context: &Value) -> String {
     origins.filter(is_host).flat_map(|origin| [" ".to_owned(), origin]).collect()
 }
 
+/// The language of the person, where it is known whose browser it is. Where too much is asked for already, nothing is read for it.
+async fn locale_of(browser: &Browser<'_>, status: u16) -> Option<String> {
+    let of_flow = browser.kept.as_ref().and_then(|kept| kept.locale.clone());
+    if of_flow.is_some() || status == 429 || status >= 500 {
+        return of_flow;
+    }
+    browser.provider().locale(&browser.visit).await.unwrap_or_else(|problem| {
+        tracing::debug!(status = problem.status(), "the language of a person cannot be read");
+        None
+    })
+}
+
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
     lost(browser, error, browser.kept.as_ref().and_then(KeptFlow::home)).await
@@ -187,6 +199,7 @@ pub async fn lost(browser: &Browser<'_>, error: PageError, back: Option<String>)
     let reference = TraceId::of(browser.parts).to_string();
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });
     let page_of = Page { status: error.status, ..Page::new("Error", "error", context) };
+    let page_of = page_of.in_language(locale_of(browser, error.status).await);
     let mut response = page(browser, Shown { page: page_of, ..Shown::of_page() }, "error").await;
     if let Some(seconds) = error.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -39,7 +39,8 @@ impl Browser<'_> {
         let is_confirmed = self.is_ours(&shown, expected.clone());
         if is_confirmed && shown.field("decision") == Some("deny") {
             let context = serde_json::json!({ "step": "stayed" });
-            let stayed = Page::new("Logout", SIGN_OUT, context);
+            let locale = self.provider().locale(&self.visit).await?;
+            let stayed = Page::new("Logout", SIGN_OUT, context).in_language(locale);
             return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT).await);
         }
         let answer = self.provider().end_session(&self.visit, &self.query, is_confirmed).await?;

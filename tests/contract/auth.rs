@@ -74,6 +74,19 @@ on_both_engines! {
         world.anonymous.send(Method::POST, "/connect/token", &headers, b"grant_type=client_credentials".to_vec()).await.expect(200);
     }
 
+    /// ClientApp.allowClientCredentialLogin
+    async fn an_app_gets_tokens_of_its_own_where_it_may(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "c", "allowClientCredentialLogin": true })).await;
+        let secret = world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
+        let secret = secret["secret"].as_str().unwrap();
+        let form = format!("grant_type=client_credentials&client_id={}&client_secret={secret}", crate::id(&app));
+        world.anonymous.ask_for_token(&form).await.expect(200);
+        let path = format!("/api/management/v2/ClientApp/{}", crate::id(&app));
+        let denied = json!({ "allowClientCredentialLogin": false, "concurrencyToken": app["concurrencyToken"] });
+        world.admin.patch(&path, denied).await.expect(202);
+        world.anonymous.ask_for_token(&form).await.expect(401);
+    }
+
     async fn refusals_of_the_token_endpoint(world: World) {
         for (form, status, error) in [
             ("grant_type=client_credentials&client_id=root&client_secret=wrong".to_owned(), 401, "invalid_client"),
@@ -154,9 +167,13 @@ on_both_engines! {
     }
 
     async fn an_expired_secret_gets_no_token(world: World) {
-        world.client("c", &[]).await;
-        world.sql(vec![("UPDATE client_app_secret SET expiry = 1 WHERE name = ''", vec![])]).await;
-        let form = "grant_type=client_credentials&client_id=c&client_secret=secret+of+a+client";
-        world.anonymous.ask_for_token(form).await.expect(401);
+        let app = world.make("ClientApp", json!({ "name": "c", "allowClientCredentialLogin": true })).await;
+        let body = json!({ "clientAppId": app["id"], "expiry": "2099-01-01T00:00:00Z" });
+        let secret = world.make("ClientAppSecret", body).await;
+        let secret = secret["secret"].as_str().unwrap();
+        let form = format!("grant_type=client_credentials&client_id={}&client_secret={secret}", crate::id(&app));
+        world.anonymous.ask_for_token(&form).await.expect(200);
+        world.sql(vec![("UPDATE client_app_secret SET expiry = 1 WHERE expiry IS NOT NULL", vec![])]).await;
+        world.anonymous.ask_for_token(&form).await.expect(401);
     }
 }

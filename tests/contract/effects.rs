@@ -1,6 +1,8 @@
 //! What each setting does: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
 //! changes it and sees the effect, or sees that its use is refused.
 
+mod page;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -9,7 +11,10 @@ use std::{
 
 use chancery::services;
 use chancery_record::{Column, Field, Kind};
-use chancery_resource::{Action, Op, Shape, settings::CATALOGUE};
+use chancery_resource::{
+    Action, Op, Shape,
+    settings::{CATALOGUE, Form},
+};
 
 /// A setting: its owner, and its name there.
 type Setting = (String, String);
@@ -29,6 +34,31 @@ fn rows() -> Vec<Row> {
         let cells: Vec<&str> = line.split('\t').collect();
         let [owner, name, effect, state, test] = cells[..] else { panic!("not five cells: {line}") };
         Row { setting: (owner.to_owned(), name.to_owned()), effect, state, test }
+    };
+    lines.map(row).collect()
+}
+
+/// Some values of an enumeration: of a field, or of an option.
+struct Values {
+    setting: Setting,
+    values: Vec<&'static str>,
+    state: &'static str,
+    test: &'static str,
+}
+
+/// The rows of `spec/values.tsv`.
+fn values() -> Vec<Values> {
+    let mut lines = include_str!("../../spec/values.tsv").lines();
+    assert_eq!(lines.next(), Some("owner\tname\tvalues\tstate\ttest"));
+    let row = |line: &'static str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [owner, name, values, state, test] = cells[..] else { panic!("not five cells: {line}") };
+        Values {
+            setting: (owner.to_owned(), name.to_owned()),
+            values: values.split(", ").collect(),
+            state,
+            test,
+        }
     };
     lines.map(row).collect()
 }
@@ -53,6 +83,40 @@ fn writes_rows(op: &Op) -> bool {
             | Action::Patch
             | Action::ReplaceMembers(_)
     )
+}
+
+/// The response types of a client app, whose field is a text that lists them.
+const RESPONSE_TYPES: [&str; 8] = [
+    "code",
+    "code id_token",
+    "code id_token token",
+    "code token",
+    "id_token",
+    "id_token token",
+    "none",
+    "token",
+];
+
+/// Each value of each enumeration that can be set.
+fn declared_values() -> BTreeSet<(Setting, &'static str)> {
+    let mut found = BTreeSet::new();
+    for op in services().iter().flat_map(|service| service.all()).filter(|op| op.shape.base.is_none()) {
+        for field in op.shape.fields.iter().filter(|field| writes_rows(op) && can_be_set(field)) {
+            if let Kind::Choice(values) = field.kind {
+                let setting = (op.shape.name.to_owned(), field.wire().to_owned());
+                found.extend(values.iter().map(|value| (setting.clone(), *value)));
+            }
+        }
+    }
+    for entry in CATALOGUE {
+        if let Form::Choice(values) = entry.form {
+            let setting = (owner_of_options(entry.owner.type_name()), entry.name.to_owned());
+            found.extend(values.iter().map(|value| (setting.clone(), *value)));
+        }
+    }
+    let types = ("ClientApp".to_owned(), "allowedResponseTypes".to_owned());
+    found.extend(RESPONSE_TYPES.map(|kind| (types.clone(), kind)));
+    found
 }
 
 /// All that can be set: fields and relations of the newest version, and options.
@@ -175,4 +239,23 @@ fn every_setting_has_a_test() {
         .map(|row| format!("{}.{}: {}", row.setting.0, row.setting.1, row.test))
         .collect();
     assert!(missing.is_empty(), "tests that are not there: {missing:#?}");
+}
+
+/// A value that can be set works, or its use is refused; a test uses it.
+#[test]
+fn every_value_of_an_enumeration_has_a_row_with_a_test() {
+    let (declared, rows, tests) = (declared_values(), values(), tests());
+    let all = rows.iter().flat_map(|row| row.values.iter().map(|value| (row.setting.clone(), *value)));
+    let named: BTreeSet<(Setting, &str)> = all.clone().collect();
+    assert_eq!(named.len(), all.count(), "each value once");
+    let missing: Vec<_> = declared.difference(&named).collect();
+    assert!(missing.is_empty(), "not in spec/values.tsv: {missing:#?}");
+    let unknown: Vec<_> = named.difference(&declared).collect();
+    assert!(unknown.is_empty(), "spec/values.tsv names what cannot be set: {unknown:#?}");
+    assert!(rows.is_sorted_by_key(|row| &row.setting), "in order");
+    for row in &rows {
+        let (owner, name) = &row.setting;
+        assert!(["works", "refused when used"].contains(&row.state), "{owner}.{name} is {:?}", row.state);
+        assert!(tests.contains(row.test), "{owner}.{name}: no test {}", row.test);
+    }
 }

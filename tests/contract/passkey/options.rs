@@ -48,6 +48,30 @@ on_both_engines! {
         }
     }
 
+    /// PasskeyAllowedOrigins: an authenticator answers from a page of one of them, or is refused.
+    async fn passkeys_come_from_pages_of_the_allowed_origins(world: World) {
+        allow(&world).await;
+        let user = world.user("ada").await;
+        for (number, origins, status) in [
+            (1, "https://login.example.org", 400),
+            (2, "https://login.example.org, https://example.org", 201),
+        ] {
+            world.set_option("PasskeyAllowedOrigins", origins).await;
+            Authenticator::new(number).register(&world, &user).await.expect(status);
+        }
+    }
+
+    /// PasskeyAttestation is what authenticators are asked for; they may prove nothing, as long as no list of models wants proof.
+    async fn authenticators_are_asked_for_attestation_as_the_store_says(world: World) {
+        allow(&world).await;
+        let user = world.user("ada").await;
+        for (number, wanted) in [(1, "none"), (2, "indirect"), (3, "direct"), (4, "enterprise")] {
+            world.set_option("PasskeyAttestation", wanted).await;
+            assert_eq!(begin(&world, &user).await["attestation"], json!(wanted));
+            Authenticator::new(number).register(&world, &user).await.expect(201);
+        }
+    }
+
     /// PasskeyBlockedAaguids refuses the models that it lists, and no others.
     async fn a_blocked_model_is_not_registered(world: World) {
         allow(&world).await;
@@ -91,6 +115,19 @@ on_both_engines! {
             world.set_option("PasskeyRequiredVerifiedSecurityContactCount", count).await;
             let is_named = reasons().await.as_array().unwrap().contains(&json!("InsufficientVerifiedSecurityContacts"));
             assert_eq!(is_named, lacks, "{count}");
+        }
+    }
+
+    /// PasskeyRequiredCredentialCount: so many passkeys, and a user has what the removal of the password needs.
+    async fn passkeys_count_for_the_removal_of_the_password(world: World) {
+        allow(&world).await;
+        let user = world.user("ada").await;
+        Authenticator::new(1).register(&world, &user).await.expect(201);
+        for (count, lacks) in [("2", true), ("1", false)] {
+            world.set_option("PasskeyRequiredCredentialCount", count).await;
+            let overview = world.admin.get(&security(&world, &format!("/users/{}", id(&user)))).await.is(200).json();
+            let reasons = overview["readiness"]["blockingReasons"].as_array().unwrap();
+            assert_eq!(reasons.contains(&json!("InsufficientUsableCredentials")), lacks, "{count}");
         }
     }
 

@@ -220,6 +220,22 @@ on_both_engines! {
         error(&provider.get(&format!("{base}/Users")).await, 401);
     }
 
+    async fn a_provider_s_directory_has_so_many_requests(world: World) {
+        let (client, base) = of_provider(&world, "partner").await;
+        let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
+        let is_turned_away = async |times: usize| {
+            for _ in 0..times {
+                if client.get(&format!("{base}/Users")).await.status == 429 {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(!is_turned_away(20).await);
+        set_option(&world, &instance, "ScimRateLimit", "1").await;
+        assert!(is_turned_away(20).await);
+    }
+
     async fn a_token_has_so_many_requests(world: World) {
         world.set_option("ScimRateLimit", "1").await;
         let client = own(&world).await;

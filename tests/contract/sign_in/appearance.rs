@@ -344,6 +344,23 @@ on_both_engines! {
         world.anonymous.get(&path).await.problem(404, "not-found");
     }
 
+    /// Each media type that an asset can have is the one that it is served with.
+    async fn assets_are_served_with_their_media_types(world: World) {
+        let contents: [(&str, &[u8]); 14] = [
+            ("application/json", b"{}"), ("application/pdf", b"%PDF-1.7\n"), ("font/otf", b"OTTO"), ("font/ttf", b"true"),
+            ("font/woff", b"wOFF"), ("font/woff2", b"wOF2"), ("image/gif", b"GIF89a"), ("image/jpeg", &[0xff, 0xd8, 0xff]),
+            ("image/png", b"\x89PNG\r\n\x1a\n"), ("image/svg+xml", b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"),
+            ("image/webp", b"RIFF\0\0\0\0WEBP"), ("image/x-icon", &[0, 0, 1, 0]), ("text/css", b"p{}"), ("text/plain", b"a"),
+        ];
+        for (number, (kind, content)) in contents.into_iter().enumerate() {
+            let location = format!("/assets/global/file{number}");
+            let body = json!({ "location": location, "mimetype": kind, "data": BASE64_STANDARD.encode(content) });
+            world.make("CustomAsset", body).await;
+            let answer = world.anonymous.get(&format!("/content{location}")).await.is(200);
+            assert_eq!((answer.header("content-type"), &answer.bytes[..]), (Some(kind), content));
+        }
+    }
+
     /// A view that no page would show is refused with the name that was meant; parts have names of their own, and what is
     /// there already stays.
     async fn a_misspelt_view_is_refused(world: World) {

@@ -90,6 +90,60 @@ on_both_engines! {
         }
     }
 
+    /// IdpInstance.isActive
+    async fn nobody_signs_in_by_an_instance_that_is_off(world: World) {
+        let home = Home::new(&world).await;
+        let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
+        for (is_active, gets) in [(false, false), (true, true)] {
+            change(&world, &path, json!({ "isActive": is_active })).await;
+            assert_eq!(gets_in(&world, &home).await, gets, "{is_active}");
+        }
+    }
+
+    /// IdpInstance.position: a name is looked for in the stores in its order, and the first that knows it decides.
+    async fn a_name_is_looked_for_in_the_order_of_the_stores(world: World) {
+        let home = Home::new(&world).await;
+        let kind = first(&world, "/IdpInstance").await["idpTypeId"].clone();
+        let store = world.make("IdpInstance", json!({ "name": "annexe", "idpTypeId": kind, "position": 1 })).await;
+        let filter = encode(&format!("applyToIdpInstanceId eq \"{}\" and name eq \"PasskeyEnrolment\"", id(&store)));
+        let option = first(&world, &format!("/Option?filter={filter}")).await;
+        change(&world, &format!("/Option/{}", id(&option)), json!({ "value": "Off" })).await;
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&store)), &[&home.tenant]).await;
+        relate(&world, &format!("/IdpInstance/{}/clientapps", id(&store)), &[id(&home.app)]).await;
+        let people = "/api/userstore/v2/annexe/administration/User";
+        let namesake = json!({ "loginName": "ann", "firstName": "Anna", "lastName": "Annexe" });
+        let namesake = world.admin.post(people, namesake).await.is(201).json();
+        let reset = format!("{people}/{}/password/reset", id(&namesake));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let own = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
+        for (position, name) in [(0, "Ann Archer"), (2, "Anna Annexe")] {
+            change(&world, &format!("/IdpInstance/{}", id(&own)), json!({ "position": position })).await;
+            let (_, answer) = home.sign_in(&world).await;
+            let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+            let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+            assert_eq!(bearer.get("/connect/userinfo").await.is(200).json()["name"], name);
+        }
+    }
+
+    /// User.isUserActive, userValidFrom and userValidTo
+    async fn a_user_signs_in_while_active_and_valid(world: World) {
+        let home = Home::new(&world).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        for (members, gets) in [
+            (json!({ "isUserActive": false }), false),
+            (json!({ "isUserActive": true }), true),
+            (json!({ "userValidFrom": "2099-01-01T00:00:00Z" }), false),
+            (json!({ "userValidFrom": "2001-01-01T00:00:00Z" }), true),
+            (json!({ "userValidTo": "2002-01-01T00:00:00Z" }), false),
+            (json!({ "userValidTo": "2099-01-01T00:00:00Z" }), true),
+        ] {
+            let mut body = members.clone();
+            body["concurrencyToken"] = world.admin.get(&path).await.is(200).json()["concurrencyToken"].clone();
+            world.admin.patch(&path, body).await.expect(202);
+            assert_eq!(answer(&world, &home).await.is_some(), gets, "{members}");
+        }
+    }
+
     /// IdpType.isActive
     async fn instances_of_a_type_that_is_off_are_not_offered(world: World) {
         let home = Home::new(&world).await;
@@ -194,6 +248,27 @@ on_both_engines! {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowedResponseTypes": allowed })).await;
             let left = Browser::new(&world).open(&home.request(&[("prompt", "none")])).await.left.unwrap();
             assert_eq!(parameter(&left, "error").as_deref(), error.or(Some("login_required")), "{allowed}");
+        }
+    }
+
+    /// Each response type that an app can be allowed: a code, or the news that the person is signed in, else a refusal.
+    async fn each_response_type_is_answered_or_refused(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for (kind, error) in [
+            ("code", None),
+            ("none", None),
+            ("code id_token", Some("unsupported_response_type")),
+            ("code id_token token", Some("unsupported_response_type")),
+            ("code token", Some("unsupported_response_type")),
+            ("id_token", Some("unsupported_response_type")),
+            ("id_token token", Some("unsupported_response_type")),
+            ("token", Some("unsupported_response_type")),
+        ] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowedResponseTypes": kind })).await;
+            let left = browser.open(&home.request(&[("response_type", kind)])).await.left.unwrap();
+            assert_eq!(parameter(&left, "error").as_deref(), error, "{kind}: {left}");
+            assert_eq!(parameter(&left, "code").is_some(), kind == "code", "{kind}");
         }
     }
 

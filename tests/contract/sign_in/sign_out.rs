@@ -11,7 +11,7 @@ use chancery_record::Timestamp;
 use chancery_testkit::{PATIENCE, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, claims, parameter};
+use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, parameter};
 use crate::{id, mail::calling_this_machine};
 
 /// A client app's back channel: answers each post with a status, and hands over what was posted.
@@ -185,6 +185,49 @@ on_both_engines! {
         assert!(policy.contains("frame-src https://ledger.example;"), "{policy}");
         let mut other = Browser::new(&world);
         assert_eq!(other.open(&done.address).await.status, 400, "the page is of one browser");
+    }
+
+    /// ClientApp.frontchannelLogoutSessionRequired (OpenID Connect Front-Channel Logout 1.0, section 2).
+    async fn the_address_in_the_frame_names_the_session_where_the_app_requires_it(world: World) {
+        let home = Home::with(&world, json!({ "frontchannelLogoutUri": "https://ledger.example/logout" })).await;
+        for required in [false, true] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "frontchannelLogoutSessionRequired": required })).await;
+            let (mut browser, tokens) = tokens(&world, &home).await;
+            let done = leave(&mut browser, "").await;
+            let sid = claims(&tokens["id_token"])["sid"].as_str().unwrap().to_owned();
+            assert!(done.html.contains("<iframe"), "{}", done.html);
+            assert_eq!(done.html.contains(&sid), required, "{}", done.html);
+        }
+    }
+
+    /// ClientApp.backchannelLogoutSessionRequired: the session is named whether it is required or not, since a logout token that
+    /// names it is right for both (OpenID Connect Back-Channel Logout 1.0, section 2.4).
+    async fn a_logout_token_names_the_session_whether_the_app_requires_it_or_not(world: World) {
+        let (address, heard) = receiver(vec![200, 200]);
+        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        for required in [false, true] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "backchannelLogoutSessionRequired": required })).await;
+            let (mut browser, tokens) = tokens(&world, &home).await;
+            leave(&mut browser, "").await;
+            assert_eq!(tell(&world, 0).await, (1, 0));
+            let posted = heard.recv().unwrap();
+            let told = claims(&json!(posted.split_once("logout_token=").unwrap().1));
+            assert_eq!(told["sid"], claims(&tokens["id_token"])["sid"], "{required}");
+        }
+    }
+
+    /// ClientApp.logoutConsent
+    async fn people_are_asked_before_they_are_signed_out_where_the_app_says_so(world: World) {
+        let home = Home::new(&world).await;
+        for (consent, asks) in [("Explicit", true), ("Implicit", false)] {
+            change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "logoutConsent": consent })).await;
+            let (mut browser, tokens) = tokens(&world, &home).await;
+            let hint = tokens["id_token"].as_str().unwrap();
+            let page = browser.open(&format!("/connect/endsession?id_token_hint={hint}")).await;
+            assert_eq!(page.html.contains("Sign out?"), asks, "{consent}: {}", page.html);
+            let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+            assert_eq!(parameter(&silent, "code").is_some(), asks, "{consent}: {silent}");
+        }
     }
 
     /// Of several accounts only the one that is meant ends.

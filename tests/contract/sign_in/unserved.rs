@@ -1,10 +1,11 @@
 //! Settings that are stored as documented and not served: their use is refused, and nothing is lost by it.
 
+use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, first, form, parameter, relate};
-use crate::{check_upgrade::refused, id};
+use crate::{check_upgrade::refused, id, pointers};
 
 fn id_path(home: &Home) -> String {
     format!("/ClientApp/{}", id(&home.app))
@@ -117,6 +118,93 @@ on_both_engines! {
         assert_eq!(lines.len(), 1, "{lines:?}");
     }
 
+    /// Whatever the algorithms are, answers that are to be encrypted are refused. One of content encryption needs one for its key.
+    async fn every_algorithm_of_encryption_is_refused_where_it_is_used(world: World) {
+        let home = Home::new(&world).await;
+        let before = tokens(&world, &home).await;
+        let path = format!("{BASE}{}", id_path(&home));
+        let keys = ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
+        let contents = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
+        for of in ["idTokenEncryptedResponse", "userinfoEncryptedResponse", "introspectionEncryptedResponse"] {
+            let (alg, enc) = (format!("{of}Alg"), format!("{of}Enc"));
+            let now = world.admin.get(&path).await.is(200).json();
+            let alone = json!({ &enc: "A256GCM", "concurrencyToken": now["concurrencyToken"] });
+            let problem = world.admin.patch(&path, alone).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [format!("/{enc}")]);
+            for (key, content) in keys.into_iter().zip(contents.into_iter().cycle()) {
+                change(&world, &id_path(&home), json!({ &alg: key, &enc: content })).await;
+                match of {
+                    "idTokenEncryptedResponse" => {
+                        let token = before["refresh_token"].as_str().unwrap();
+                        assert_refused(home.refresh_at(&world.anonymous, token).await, &alg);
+                    }
+                    "userinfoEncryptedResponse" => drop(userinfo(&world, &before).await.problem(409, "conflict")),
+                    _ => assert_refused(introspect(&world, &home, &before["access_token"]).await, &alg),
+                }
+            }
+            clear(&world, &home, &alg).await;
+        }
+    }
+
+    /// FAPI's requests are not served. Such an app gets tokens of its own.
+    async fn nobody_signs_in_to_an_app_with_a_profile(world: World) {
+        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for profile in ["Fapi1Advanced", "Fapi2SecurityProfile", "Fapi2MessageSigning"] {
+            let set = "UPDATE client_app SET security_profile = ?1 WHERE allow_client_credential_login AND name = 'Harbour Ledger'";
+            world.sql(vec![(set, vec![Bound::from(profile)])]).await;
+            let (error, description) = refusal(&mut browser, &home).await.unwrap_or_else(|| panic!("{profile} is ignored"));
+            assert_eq!(error, "unauthorized_client", "{profile}");
+            assert!(description.contains("FAPI profile"), "{profile}: {description}");
+            let listed = refused(&world.database);
+            assert!(listed.iter().any(|line| line.contains("securityProfile")), "{profile}: {listed:?}");
+        }
+    }
+
+    /// A sector identifier names whom a pairwise subject is for: with public subjects it has no use, with pairwise ones, which are
+    /// not served, nobody signs in.
+    async fn a_sector_identifier_counts_for_pairwise_subjects(world: World) {
+        let home = Home::with(&world, json!({ "sectorIdentifierUri": "https://app.example/sector.json" })).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        assert_eq!(refusal(&mut browser, &home).await, None);
+        let other = json!({ "clientAppId": home.app["id"], "uri": "https://ledger.example/back", "redirectUriType": "Login" });
+        world.make("ClientAppRedirectUri", other).await;
+        change(&world, &id_path(&home), json!({ "subjectType": "Pairwise" })).await;
+        let (error, _) = refusal(&mut browser, &home).await.unwrap();
+        assert_eq!(error, "unauthorized_client");
+        // one sector of several hosts is what it is there for
+        let path = format!("{BASE}{}", id_path(&home));
+        let now = world.admin.get(&path).await.is(200).json();
+        let without = json!({ "sectorIdentifierUri": null, "concurrencyToken": now["concurrencyToken"] });
+        let headers = [("content-type", "application/merge-patch+json")];
+        let problem = world.admin.send(http::Method::PATCH, &path, &headers, without.to_string().into_bytes()).await;
+        assert_eq!(pointers(&problem.problem(400, "invalid-request")), ["/sectorIdentifierUri"]);
+    }
+
+    /// Request objects, by value and by address, are refused whatever the app says of them.
+    async fn request_objects_are_refused_whatever_the_app_says_of_them(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let uri = "https://app.example/request.jwt";
+        world.make("ClientAppRequestUri", json!({ "clientAppId": home.app["id"], "uri": uri })).await;
+        let signs = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+        let keys = ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"].into_iter().cycle();
+        let contents = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"].into_iter().cycle();
+        for ((sign, key), content) in signs.into_iter().zip(keys).zip(contents) {
+            change(&world, &id_path(&home), json!({
+                "requestObjectSigningAlg": sign, "requestObjectEncryptionAlg": key, "requestObjectEncryptionEnc": content,
+            })).await;
+            for (name, value, error) in [
+                ("request", "x.y.z", "request_not_supported"),
+                ("request_uri", uri, "request_uri_not_supported"),
+            ] {
+                let left = browser.open(&home.request(&[(name, value)])).await.left.unwrap();
+                assert_eq!(parameter(&left, "error").as_deref(), Some(error), "{sign} {key} {content}");
+            }
+        }
+        assert_eq!(refusal(&mut browser, &home).await, None, "a request without one is answered");
+    }
+
     async fn an_app_whose_access_tokens_are_to_be_encrypted_gets_none_of_its_own(world: World) {
         let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let fields = [
@@ -135,7 +223,10 @@ on_both_engines! {
     /// No page of a sign-in asks for the answer. The console stays open, so that an administrator can change it.
     async fn nobody_signs_in_at_a_tenant_with_a_required_questionnaire_item(world: World) {
         let home = Home::new(&world).await;
-        let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Department", "isRequired": false });
+        let item = json!({
+            "tenantId": home.tenant, "key": "department", "label": "Department", "isRequired": false, "position": 2,
+            "minLength": 2, "maxLength": 40, "validationFormat": "Regex", "validationPattern": "^[A-Z]",
+        });
         let item = world.make("UserQuestionnaireItem", item).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         assert!(parameter(&answer, "code").is_some(), "{answer}");
@@ -149,6 +240,13 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
         change(&world, &path, json!({ "isRequired": false })).await;
         assert_eq!(refusal(&mut browser, &home).await, None);
+        for format in ["None", "Email", "PhoneE164"] {
+            let item = json!({ "tenantId": home.tenant, "key": format, "label": format, "isRequired": true, "validationFormat": format });
+            let item = world.make("UserQuestionnaireItem", item).await;
+            let page = browser.open(&home.request(&[])).await;
+            assert!(page.html.contains("Nobody can sign in to this application here."), "{format}: {}", page.html);
+            world.admin.delete(&format!("{BASE}/UserQuestionnaireItem/{}", id(&item))).await.expect(204);
+        }
     }
 
     /// Sign-ins by an external provider are not supported: without a user store an app has nobody.
@@ -156,17 +254,22 @@ on_both_engines! {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let subscription = first(&world, "/Subscription").await;
-        let kind = first(&world, "/IdpType?filter=name%20eq%20%22OpenIdConnect%22").await;
-        let instance = json!({ "name": "elsewhere", "subscriptionId": subscription["id"], "idpTypeId": kind["id"] });
-        let instance = world.make("IdpInstance", instance).await;
-        relate(&world, &format!("/IdpInstance/{}/tenants", id(&instance)), &[&home.tenant]).await;
-        relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&instance)]).await;
-        for browser in [&mut browser, &mut Browser::new(&world)] {
-            let page = browser.open(&home.request(&[])).await;
-            assert_eq!(page.answer.status, 400);
-            assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
-            let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
-            assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        for kind in ["OpenIdConnect", "AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"] {
+            let of_kind = first(&world, &format!("/IdpType?filter=name%20eq%20%22{kind}%22")).await;
+            let instance = json!({
+                "name": format!("at {kind}"), "subscriptionId": subscription["id"], "idpTypeId": of_kind["id"],
+                "treatMfaFactorClaimsAsConfirmed": true,
+            });
+            let instance = world.make("IdpInstance", instance).await;
+            relate(&world, &format!("/IdpInstance/{}/tenants", id(&instance)), &[&home.tenant]).await;
+            relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&instance)]).await;
+            for browser in [&mut browser, &mut Browser::new(&world)] {
+                let page = browser.open(&home.request(&[])).await;
+                assert_eq!(page.answer.status, 400, "{kind}");
+                assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
+                let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+                assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"), "{kind}");
+            }
         }
     }
 

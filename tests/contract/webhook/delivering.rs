@@ -53,6 +53,58 @@ on_both_engines! {
         assert!(receiver.connections() <= 8, "{}", receiver.connections());
     }
 
+    /// EventSubscription.ordering: with None no event waits behind one of its subject that is tried again.
+    async fn events_without_an_order_do_not_wait_for_each_other(world: World) {
+        let mut receiver = Receiver::start().await;
+        let more = json!({ "types": ["platform.userstore.user.*"], "ordering": "None" });
+        let (path, _) = subscribed(&world, &receiver, more).await;
+        receiver.judge(|received| received.kind().ends_with("user.created").then(|| "500 No".to_owned()));
+        let ada = world.user("ada").await;
+        until(&world, &path, |row| row["waiting"] == 1 && !row["lastFailure"].is_null()).await;
+        let body = json!({ "firstName": "Ada", "concurrencyToken": ada["concurrencyToken"] });
+        world.admin.patch(&world.path(&format!("/User/{}", id(&ada))), body).await.expect(202);
+        let got = receiver.until(|got| got.iter().any(|received| received.kind().ends_with("user.updated"))).await;
+        assert!(got.iter().all(|received| received.kind() == "platform.event.test" || received.subject() == id(&ada)));
+        until(&world, &path, |row| row["waiting"] == 1 && row["delivered"] == 1).await;
+    }
+
+    /// EventSubscription.startAfter: what lies behind the cursor is sent, although it happened before the subscription was activated.
+    async fn deliveries_begin_behind_a_cursor(world: World) {
+        let mut receiver = Receiver::start().await;
+        world.user("early").await;
+        let cursor = crate::feed_from_now(&world.admin, &world.path("/Event")).await["next"].clone();
+        let late = world.user("late").await;
+        let more = json!({ "types": ["platform.userstore.user.created"], "startAfter": cursor });
+        subscribed(&world, &receiver, more).await;
+        let last = world.user("last").await;
+        let got = receiver.until(|got| events(got).len() >= 2).await;
+        let mut subjects: Vec<&str> = events(&got).iter().map(|received| received.subject()).collect();
+        subjects.sort_unstable();
+        let mut wanted = [id(&late), id(&last)];
+        wanted.sort_unstable();
+        assert_eq!(subjects, wanted);
+    }
+
+    /// EventSubscription.applyToTenantId: of a subscription of the platform the events of one tenant are sent.
+    async fn a_subscription_of_a_tenant_gets_the_events_of_the_tenant_alone(world: World) {
+        let mut receiver = Receiver::start().await;
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let make = async |name: &str| world.make("Tenant", json!({ "name": name, "subscriptionId": subscription })).await;
+        let (own, other) = (make("own").await, make("other").await);
+        let body = json!({ "name": "r", "url": receiver.url, "applyToTenantId": own["id"], "types": ["platform.management.tenant.*"] });
+        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&made));
+        world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
+        activate(&world, &path).await;
+        for tenant in [&other, &own] {
+            let body = json!({ "description": "changed", "concurrencyToken": tenant["concurrencyToken"] });
+            world.admin.patch(&format!("/api/management/v2/Tenant/{}", id(tenant)), body).await.expect(202);
+        }
+        let got = receiver.until(|got| !events(got).is_empty()).await;
+        let subjects: Vec<&str> = events(&got).iter().map(|received| received.subject()).collect();
+        assert_eq!(subjects, [id(&own)]);
+    }
+
     /// Section 5: what the feed says is what the receiver gets, signed; a secret is changed without a gap.
     async fn events_arrive_signed(world: World) {
         let mut receiver = Receiver::start().await;

@@ -191,6 +191,18 @@ names_server() {
     esac
 }
 
+# Prints a port of this machine that is free.
+free_port() { python3 -c 'import socket; one = socket.create_server(("127.0.0.1", 0)); print(one.getsockname()[1])'; }
+
+# Makes a certificate for localhost, which is its own authority, and its key.
+make_certificate() { # folder
+    need openssl openssl
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
+        -keyout "$1/key.pem" -out "$1/certificate.pem" 2>/dev/null
+    chmod 600 "$1/key.pem"
+}
+
 # Starts a new server where a check's arguments ask for one, and sets base to where it listens. Its
 # data and log are in the folder that work names.
 use_server() {
@@ -201,25 +213,19 @@ use_server() {
 }
 
 start_server() {
-    local binary="${CHANCERY_BIN:-}"
-    if [ -z "$binary" ]; then
-        cargo build --workspace --all-targets --locked --quiet
-        binary="$PWD/target/debug/chancery"
-    fi
+    if [ -z "${CHANCERY_BIN:-}" ]; then cargo build --workspace --all-targets --locked --quiet; fi
     if [ "$1" = postgres ]; then export CHANCERY_DATABASE="$2"; else unset CHANCERY_DATABASE; fi
     : "${CHANCERY_ROOT_CLIENT_SECRET:=$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')}"
     export CHANCERY_ROOT_CLIENT_SECRET
     : >"$work/server.log"
     # browsers have passkeys where the server goes by a name, whose port must be known before the server starts
-    local port=0
+    local port="${server_port:-0}"
     if [ -n "${server_name:-}" ]; then
-        port="$(python3 -c 'import socket; one = socket.create_server(("127.0.0.1", 0)); print(one.getsockname()[1])')"
-        export CHANCERY_PUBLIC_URL="http://$server_name:$port"
+        if [ "$port" -eq 0 ]; then port="$(free_port)"; fi
+        export CHANCERY_PUBLIC_URL="${server_scheme:-http}://$server_name:$port"
     fi
-    # it warns of variables that are none of its own
     CHANCERY_LISTEN="127.0.0.1:$port" CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" \
-        env -u CHANCERY_BIN -u CHANCERY_PATIENCE -u CHANCERY_TEST_POSTGRES -u CHANCERY_APPS -u CHANCERY_BASE -u CHANCERY_SETUP \
-        "$binary" >"$work/server.log" 2>&1 &
+        run_server_program >"$work/server.log" 2>&1 &
     server=$!
     for _ in $(seq $((CHANCERY_PATIENCE * 10))); do
         base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"
@@ -231,6 +237,12 @@ start_server() {
         cat "$work/server.log" >&2
         exit 1
     fi
+}
+
+# Runs the server's program without the variables that are none of its own, of which it warns. It takes the place of a subshell.
+run_server_program() { # argument...
+    exec env -u CHANCERY_BIN -u CHANCERY_PATIENCE -u CHANCERY_TEST_POSTGRES -u CHANCERY_APPS -u CHANCERY_BASE -u CHANCERY_SETUP \
+        "${CHANCERY_BIN:-$PWD/target/debug/chancery}" "$@"
 }
 
 stop_server() {
@@ -250,6 +262,22 @@ server_log_is_clean() {
 
 # Builds programs, tests and examples: one set of features for all. The benchmark is left out: clippy checks it.
 build() { cargo build --workspace --exclude chancery-bench --all-targets --locked; }
+
+# Sets `release` to the program of a release. It is compiled once, from the commit that tests/contract/releases names.
+use_release() { # version
+    local commit sources
+    commit="$(cat "tests/contract/releases/$1/commit")"
+    release="$cache/releases/$commit/chancery"
+    if [ -e "$release" ]; then return; fi
+    echo "compiling release $1"
+    sources="$(mktemp -d)"
+    git archive "$commit" | tar -x -C "$sources"
+    (cd "$sources" && CARGO_TARGET_DIR="$sources/target" CARGO_PROFILE_DEV_DEBUG=0 \
+        cargo build --workspace --exclude chancery-bench --bin chancery --locked --quiet)
+    mkdir -p "${release%/*}"
+    mv "$sources/target/debug/chancery" "$release"
+    rm -rf "$sources"
+}
 
 # Runs tests by cargo-nextest, each in a process of its own: all, or those that its arguments select.
 run_tests() {

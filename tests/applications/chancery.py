@@ -104,7 +104,18 @@ def make_rule(suffix):
     return manage("POST", "ClaimRule", rule)["id"]
 
 
-def make_app(name, rule, redirects, is_public=False):
+def make_tenant(suffix, **options):
+    """A tenant with these options, for the people of the default store."""
+    tenant = manage("POST", "Tenant", {"name": f"tenant {suffix}", "subscriptionId": first("Tenant", "Default")["subscriptionId"]})
+    for name, value in options.items():
+        query = urllib.parse.quote(f'applyToTenantId eq "{tenant["id"]}" and name eq "{name}"')
+        option = manage("GET", f"Option?filter={query}")[0]
+        manage("PATCH", f"Option/{option['id']}", {"value": value, "concurrencyToken": option["concurrencyToken"]})
+    manage("POST", f"IdpInstance/{first('IdpInstance', 'default')['id']}/tenants", {"relatedIds": [tenant["id"]]})
+    return tenant["name"]
+
+
+def make_app(name, redirects, is_public=False, rule=None, tenant="Default"):
     """A client app as the console makes it: a name, redirect URIs, groups, and the people of the default store. Nothing else is set."""
     members = {"isPublic": True} if is_public else {}
     app = manage("POST", "ClientApp", {"name": name, "includeGroupsClaims": True, **members})
@@ -114,8 +125,9 @@ def make_app(name, rule, redirects, is_public=False):
             "ClientAppRedirectUri",
             {"clientAppId": app["id"], "uri": uri, "redirectUriType": purpose},
         )
-    manage("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [first("Tenant", "Default")["id"]]})
-    manage("POST", f"ClientApp/{app['id']}/claimrules", {"relatedIds": [rule]})
+    manage("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [first("Tenant", tenant)["id"]]})
+    if rule is not None:
+        manage("POST", f"ClientApp/{app['id']}/claimrules", {"relatedIds": [rule]})
     instance = first("IdpInstance", "default")
     manage("POST", f"IdpInstance/{instance['id']}/clientapps", {"relatedIds": [app["id"]]})
     secret = None if is_public else manage("POST", "ClientAppSecret", {"clientAppId": app["id"]})["secret"]

@@ -39,7 +39,7 @@ def check(program, rule, suffix):
     """Whether all of the walk holds."""
     print(f"== {program.name} {program.version()} ({program.ecosystem})", flush=True)
     try:
-        program.register(rule, suffix)
+        program.register(suffix, rule=rule)
         program.start()
         program.walk()
     except Exception as problem:  # whatever it is, the other programs are still walked through
@@ -59,7 +59,7 @@ def main(work, suffix, *chosen):
         begun = time.monotonic()
         program = BY_NAME[name](tools, Path(work) / name, person)
         word = "passed" if check(program, rule, suffix) else "FAILED"
-        rows.append((name, program.version(), program.ecosystem, word, program.proven, time.monotonic() - begun))
+        rows.append((name, program.version(), program.ecosystem, word, len(program.proven), time.monotonic() - begun))
     print("program, version, ecosystem, things proven, seconds:")
     for name, version, ecosystem, word, proven, seconds in rows:
         print(f"{word}  {name:24}{version:24}{ecosystem:8}{proven:3}{seconds:7.1f}")
@@ -71,6 +71,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if sys.argv[1] == "--list":
         for one in PROGRAMS:
-            print(f"{one.name:24}{one.ecosystem:8}{one.version()}")
+            print(f"{one.name:24}{one.ecosystem:8}{one.version()}{' https' if one.wants_https else ''}")
         sys.exit()
     sys.exit(main(*sys.argv[1:]))

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from chancery import PATIENCE
-from program import HERE, Failed, Program
+from program import HERE, Failed, Program, Shown
 
 
 class Python(Program):
@@ -100,6 +100,8 @@ class InChromium:
         for line in done.stdout.splitlines():
             if line.startswith("ok "):
                 self.prove(line.removeprefix("ok "), True)
+            elif line.startswith("shown "):
+                self.seen.append(Shown(**json.loads(line.removeprefix("shown "))))
         if done.returncode != 0:
             raise Failed(done.stdout)
 

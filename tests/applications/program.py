@@ -77,13 +77,20 @@ class Program:
     ends_session = True
     # whether it can show a claim of any name
     reads_claims = True
+    # what it adds itself to the claims that it shows, and what is different after each sign-in
+    own_members = frozenset()
+    # whether it is set to ask the UserInfo endpoint, where that is a setting: for ID tokens that tell no names
+    asks_userinfo = False
+    # whether it takes no issuer with http, not even at this machine
+    wants_https = False
 
-    def __init__(self, tools, work, person):
+    def __init__(self, tools, work, person, port=None):
         self.tools, self.work, self.person = Path(tools), Path(work), person
-        self.port = free_port()
+        self.port = port or free_port()
         self.site = f"http://localhost:{self.port}"
         self.app = None
-        self.proven = 0
+        # what was proven, and what it showed
+        self.proven, self.seen = [], []
         self.running = []
         self.folder = HERE / self.name
         self.expected_claims = RULE if self.reads_claims else {}
@@ -128,11 +135,11 @@ class Program:
 
     # What programs have in common.
 
-    def register(self, rule, suffix):
+    def register(self, suffix, **more):
         redirects = {"Login": self.site + self.callback}
         if self.goodbye is not None:
             redirects["Logout"] = self.site + self.goodbye
-        self.app = make_app(f"{self.name} {suffix}", rule, redirects, self.is_public)
+        self.app = make_app(f"{self.name} {suffix}", redirects, self.is_public, **more)
 
     def start(self):
         self.work.mkdir(parents=True, exist_ok=True)
@@ -196,7 +203,7 @@ class Program:
     def prove(self, what, holds, detail=""):
         if not holds:
             raise Failed(f"{what}: {detail}")
-        self.proven += 1
+        self.proven.append(what)
         print(f"ok      {self.name}: {what}", flush=True)
 
     def walk(self):
@@ -210,7 +217,7 @@ class Program:
         else:
             page = self.begin(browser)
             self.prove("the person comes back without a password", page.is_at(self.site), page)
-        self.prove("the name is shown again", self.shown(browser).name == self.expected_name())
+        self.prove("the name is shown again", self.see(browser).name == self.expected_name())
 
     def come_in(self, browser, what):
         page = self.begin(browser)
@@ -225,8 +232,12 @@ class Program:
             page = browser.submit(page, offer, **dict([LATER]))
         self.prove(what, page.is_at(self.site) and page.status == 200, f"{page}\n{browser.trail}")
 
+    def see(self, browser):
+        self.seen.append(self.shown(browser))
+        return self.seen[-1]
+
     def look(self, browser):
-        shown = self.shown(browser)
+        shown = self.see(browser)
         self.prove("the name is shown", shown.name == self.expected_name(), shown)
         self.prove("the groups arrive", sorted(shown.groups) == sorted(self.person.groups), shown)
         self.look_at_claims(shown.claims)

@@ -32,10 +32,15 @@ class BetterAuth(LocalSignOut, Node):
     name, callback = "better-auth", "/api/auth/callback/chancery"
     # it keeps the claims that it is told to keep
     reads_claims = False
+    own_members = frozenset({"id", "createdAt", "updatedAt"})
 
 
 class ExpressOpenidConnect(Node):
     name, goodbye = "express-openid-connect", "/bye"
+
+
+class OpenidClient(Node):
+    name, goodbye = "openid-client", "/bye"
 
 
 class PassportOpenidconnect(LocalSignOut, Node):
@@ -51,10 +56,12 @@ class OidcClientTs(InChromium, Node):
     def start(self):
         self.work.mkdir(parents=True)
         library = self.tools / "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"
-        settings = json.dumps({"authority": BASE, "client_id": self.app.id}).encode()
+        settings = {"authority": BASE, "client_id": self.app.id}
+        if self.asks_userinfo:
+            settings["loadUserInfo"] = True
         files = {
             "/library.js": ("text/javascript", library.read_bytes()),
-            "/settings": ("application/json", settings),
+            "/settings": ("application/json", json.dumps(settings).encode()),
         }
         page = ("text/html", (self.folder / "page.html").read_bytes())
         serve(lambda request: files.get(request.path, page), self.port)
@@ -196,10 +203,12 @@ PROGRAMS = [
     python.Streamlit,
     python.Panel,
     python.JupyterHub,
+    python.Msal,
     AuthJs,
     BetterAuth,
     ExpressOpenidConnect,
     PassportOpenidconnect,
+    OpenidClient,
     OidcClientTs,
     GoOidc,
     Oauth2Proxy,

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from chancery import BASE, PATIENCE
+from chancery import BASE, PATIENCE, first
 from kinds import InChromium, LocalSignOut, Python
 from program import Failed, Shown, free_port
 
@@ -79,6 +79,7 @@ class DjangoAllauth(LocalSignOut, Django):
 
 class SocialAuth(LocalSignOut, Django):
     name, package, callback = "social-auth", "social-auth-app-django", "/complete/oidc/"
+    own_members = frozenset({"access_token", "id_token", "_oidc_id_token_context"})
 
     def environment(self):
         return {"CLAIMS": " ".join(["groups", *self.expected_claims])}
@@ -176,3 +177,18 @@ class JupyterHub(Python):
             raise Failed(f"the page of the hub: {page}")
         told = browser.visit(f"{self.site}/hub/api/user", headers={"Referer": f"{self.site}/hub/home"}).json()
         return Shown(told["name"], told["groups"])
+
+
+class Msal(Python):
+    """It wants an issuer with a path, as tenants have, and keeps an account for each person."""
+
+    name, goodbye, wants_https = "msal", "/bye", True
+
+    def environment(self):
+        return {"ISSUER": f"{BASE}/t/{first('Tenant', 'Default')['id']}"}
+
+    def look(self, browser):
+        super().look(browser)
+        told = browser.visit(f"{self.site}/account").json()
+        self.prove("the account has the login name", told["username"] == self.person.login, told)
+        self.prove("it renews its tokens without the person", told["renewed"], told)

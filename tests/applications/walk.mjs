@@ -40,7 +40,9 @@ async function typePassword() {
 
 async function shown() {
   await person.waitFor()
-  return JSON.parse(await person.textContent())
+  const told = JSON.parse(await person.textContent())
+  console.log(`shown ${JSON.stringify(told)}`)
+  return told
 }
 
 try {

@@ -1,5 +1,7 @@
 //! Parsing of requests: query and media types.
 
+use std::cmp::Reverse;
+
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
@@ -118,12 +120,15 @@ fn accepted(headers: &HeaderMap) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// Whether `Accept` names this media type with at least the weight of `application/json`, the default.
+/// Whether `Accept` names this media type with a greater weight than `application/json`, the default, or with the same
+/// weight and before it.
 pub fn prefers(headers: &HeaderMap, kind: &str) -> bool {
     let ranges = accepted(headers);
-    let of =
-        |wanted: &str| ranges.iter().filter(|(range, _)| range == wanted).map(|(_, weight)| *weight).max();
-    of(kind).is_some_and(|weight| weight > 0 && Some(weight) >= of("application/json"))
+    let of = |wanted: &str| {
+        let named = ranges.iter().enumerate().filter(|(_, (range, _))| range == wanted);
+        named.map(|(place, (_, weight))| (*weight, Reverse(place))).max()
+    };
+    of(kind).is_some_and(|named| named.0 > 0 && Some(named) > of("application/json"))
 }
 
 fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
@@ -186,6 +191,9 @@ mod tests {
             ("application/jwt", true),
             ("Application/JWT;q=0.5, */*", true),
             ("application/jwt, application/json", true),
+            ("application/json, application/jwt", false),
+            ("application/json;q=0.5, application/jwt;q=0.5", false),
+            ("application/json;q=0.5, application/jwt", true),
             ("application/jwt;q=0.5, application/json", false),
             ("application/jwt;q=0", false),
             ("application/json", false),

@@ -60,7 +60,9 @@ on_both_engines! {
         assert_eq!(signed, plain);
         assert_eq!(header(&token), header(&tokens["id_token"]), "the key of ID tokens");
         assert!(is_of_a_known_key(&world, &token).await);
-        assert_eq!(ask("*/*").await.header("content-type"), Some("application/json"));
+        for accept in ["*/*", "application/json, application/jwt"] {
+            assert_eq!(ask(accept).await.header("content-type"), Some("application/json"), "{accept}");
+        }
     }
 
     /// RFC 9701: a token, or that there is none, and in either case by the key of ID tokens.

@@ -35,6 +35,7 @@ mod settings;
 mod setup;
 mod sign_ins;
 mod tenant;
+mod tokens;
 mod trail;
 mod tree;
 mod trial;

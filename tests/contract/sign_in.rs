@@ -30,6 +30,7 @@ mod once;
 mod over;
 mod passkey;
 mod password;
+mod preview;
 mod record;
 mod refresh;
 mod refused;

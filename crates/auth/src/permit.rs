@@ -76,7 +76,7 @@ fn in_store(
 
 /// Whether a user store is within a role's scope. A tenant's scope does not cover the stores of its
 /// subscription.
-fn covers(scope: RoleScope, store_context: &StoreContext) -> bool {
+pub fn covers(scope: RoleScope, store_context: &StoreContext) -> bool {
     match scope {
         RoleScope::System => true,
         RoleScope::Customer(customer) => customer == store_context.customer,

@@ -1,10 +1,10 @@
 //! The user stores in which a caller may do something.
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Permit, RoleScope, Sql};
+use chancery_resource::{HeldRole, LIST, Permit, RoleScope, Sql};
 use chancery_store::{Error, Tx};
 
-use crate::{Caller, StoreContext, decide};
+use crate::{Caller, StoreContext, decide, permit::covers};
 
 /// What opens a user store to a caller: its people, or its trail.
 const OPENING: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
@@ -12,6 +12,11 @@ const OPENING: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
 /// Whether a caller may do something in a user store.
 pub fn opens(caller: &Caller, store: &StoreContext) -> bool {
     OPENING.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
+}
+
+/// Whether roles let their holder read the users of a store, and all that is known of them there.
+pub fn may_read_users(roles: &[HeldRole], store: &StoreContext) -> bool {
+    roles.iter().any(|held| held.role.satisfies(Permit::UserStore) && covers(held.scope, store))
 }
 
 /// The names of the active user stores in which a caller may do something, in their order, and at most so many.

@@ -414,7 +414,7 @@ pub fn makes(resource: &str) -> &'static [(&'static str, &'static str, &'static 
 
 /// Whether an operation about one row has a page of its own, and is no act beside the others.
 pub fn has_own_page(operation: &str) -> bool {
-    matches!(operation, "StartIdpInstanceTrial" | "CompleteIdpInstanceTrial")
+    matches!(operation, "StartIdpInstanceTrial" | "CompleteIdpInstanceTrial" | "PreviewTokens")
 }
 
 /// Whether an operation is for who signs in, and for nobody who administers.

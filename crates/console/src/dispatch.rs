@@ -134,6 +134,9 @@ async fn of_resource(
         ([key, "safety"], true) if resource.name == "ClientApp" => {
             pages::safety::set(visit, resource, key).await
         }
+        ([key, "tokens"], _) if resource.name == "ClientApp" => {
+            pages::tokens::answer(visit, resource, key, is_post).await
+        }
         ([key, "trial"], false) if resource.name == "IdpInstance" => {
             pages::provider_trial::show(visit, resource, key).await
         }

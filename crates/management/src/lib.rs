@@ -81,6 +81,7 @@ static OPERATIONS: &[&[Op]] = &[
     client_app::role::OF_CLIENT_APP,
     &client_app::secret::OPERATIONS,
     client_app::secret::OF_CLIENT_APP,
+    client_app::token_preview::OPERATIONS,
     &client_app::uri::REQUEST_URIS,
     &client_app::uri::REDIRECT_URIS,
     &cert_store::OPERATIONS,

@@ -48,6 +48,22 @@ impl Scope {
         }
     }
 
+    /// The first of these words, as many as a scope can hold.
+    pub fn of_first<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        let mut length = 0;
+        let fits = |word: &&str| {
+            length += word.len() + 1;
+            length <= MAX_LENGTH
+        };
+        let mut kept: Vec<String> = Vec::new();
+        for word in words.filter(|word| is_word(word)).take_while(fits).take(MAX_WORDS) {
+            if !kept.iter().any(|seen| seen == word) {
+                kept.push(word.to_owned());
+            }
+        }
+        Self(kept)
+    }
+
     /// The scope's words.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
@@ -99,6 +115,17 @@ mod tests {
         assert_eq!(scope.to_string(), "openid read:all https://api.example/x!");
         assert_eq!(scope.filter(|word| word.starts_with("read")).words().collect::<Vec<_>>(), ["read:all"]);
         assert!(scope.filter(|_| false).is_empty());
+    }
+
+    #[test]
+    fn holds_as_many_words_as_it_can() {
+        let words: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+        assert_eq!(Scope::of_first(words.iter().map(String::as_str)).words().count(), 100);
+        let long = ["a".repeat(2000), "b".repeat(2000), "c".repeat(2000)];
+        let whole = Scope::of_first(long.iter().map(String::as_str));
+        assert_eq!(whole.words().count(), 2);
+        assert_eq!(Scope::parse(&whole.to_string()), Ok(whole));
+        assert_eq!(Scope::of_first(["a", "b c", "a"].into_iter()).to_string(), "a");
     }
 
     #[test]

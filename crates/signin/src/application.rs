@@ -15,6 +15,7 @@ use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
+pub use self::load::load;
 use crate::{claims::RulesInForce, granted::Granted, second_factor::OfferedFactor};
 
 /// The number of client apps cached.

@@ -182,7 +182,10 @@ fn named_person(claims: &ClaimsRequest) -> Option<Uuid> {
 }
 
 /// Judges a request by the client app and the tenants' options.
-fn judge(
+///
+/// # Errors
+/// The refusal.
+pub(crate) fn judge(
     application: &Application,
     addressing: &Addressing,
     parameters: &[(String, String)],

@@ -2,6 +2,7 @@
 //! that each token tells.
 
 mod facts;
+mod preview;
 mod requested;
 mod rules;
 mod told;
@@ -15,9 +16,10 @@ use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use uuid::Uuid;
 
 pub use facts::person_claims;
+pub use preview::{Preview, Reasons};
 pub use requested::Requested;
 pub use rules::RulesInForce;
-pub use told::ReleasedClaims;
+pub use told::{Ground, ReleasedClaims, Withheld};
 
 use self::{
     facts::{Facts, Wanted},

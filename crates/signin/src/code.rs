@@ -9,7 +9,7 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{claims::Requested, granted::Granted, provider::Circumstances};
+use crate::{application::Application, claims::Requested, granted::Granted, provider::Circumstances};
 
 /// How often a code may be shown wrongly.
 const MISSES: i64 = 5;
@@ -40,6 +40,21 @@ fn associated_data(digest: &[u8]) -> String {
     format!("authorization_code/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
 }
 
+/// What is granted of a request: the scope, and the claims that it names.
+pub fn granted_of(
+    application: &Application,
+    request: &AuthorizationRequest,
+    is_granted: impl Fn(&str) -> bool,
+) -> (String, Requested) {
+    let scope = application.grantable(request.scope.as_ref()).unwrap_or_default();
+    let requested = if scope.has(OPENID) {
+        Requested::of(application, &request.claims, &scope).within(&is_granted)
+    } else {
+        Requested::default()
+    };
+    (scope.filter(is_granted).to_string(), requested)
+}
+
 /// Issues the code that an authorization request asks for, for a sign-in that is complete.
 ///
 /// # Errors
@@ -55,15 +70,10 @@ pub fn issue(
         return Ok(None);
     }
     let application = &circumstances.application;
-    let scope = application.grantable(request.scope.as_ref()).unwrap_or_default();
     // a person who was asked may have granted a part
     let is_granted =
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
-    let requested = if scope.has(OPENID) {
-        Requested::of(application, &request.claims, &scope).within(is_granted)
-    } else {
-        Requested::default()
-    };
+    let (scope, requested) = granted_of(application, request, is_granted);
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
@@ -73,7 +83,7 @@ pub fn issue(
         auth_time: signed_in.auth_time.0.div_euclid(1000),
         acr: signed_in.acr.name().to_owned(),
         amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
-        scope: scope.filter(is_granted).to_string(),
+        scope,
         resources: request.resources.clone(),
         cnf: None,
         requested,

@@ -35,6 +35,7 @@ mod password;
 mod people;
 mod person;
 mod prepare;
+mod preview;
 mod provider;
 mod record;
 mod redeem;
@@ -80,6 +81,7 @@ pub use page::{
 };
 pub use passkey::{PasskeyBegun, PasskeyShown};
 pub use password::{Attempt, Begun, Credentials, LONGEST as LONGEST_SECRET};
+pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;

@@ -41,6 +41,26 @@ pub fn known(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Option<Uuid>
     Ok(if let Identity::Counts(person) = found { Some(person) } else { None })
 }
 
+/// The most identities of a person that are looked at.
+const MOST_IDENTITIES: usize = 1000;
+
+/// The instances at which a person has an Active identity.
+///
+/// # Errors
+/// Those of the store.
+pub fn instances_of(tx: &mut Tx<'_>, person: Uuid) -> Result<HashSet<Uuid>, StoreError> {
+    let text = format!(
+        "SELECT i.idp_instance_id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+         WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.lifecycle_status = 'Active' LIMIT {MOST_IDENTITIES}"
+    );
+    let mut found = HashSet::new();
+    tx.query(&text, &[person.into()], |row| {
+        found.insert(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// The identity of a store's user on the platform.
 enum Identity {
     /// There is none yet.

@@ -262,7 +262,7 @@ pub fn demands(
 }
 
 /// What a person consents to: the scope, the scopes of the claims that are asked for by name, and the resources.
-fn asked_of(application: &Application, checked: &Checked) -> Vec<String> {
+pub fn asked_of(application: &Application, checked: &Checked) -> Vec<String> {
     let requested = Requested::of(application, &checked.request.claims, &checked.scope).scopes();
     let named = requested.into_iter().filter(|word| checked.is_openid() && !checked.scope.has(word));
     let words = checked.scope.words().chain(named).map(str::to_owned);

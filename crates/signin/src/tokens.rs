@@ -3,6 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
 use chancery_oauth::{OPENID, half_hash};
+use chancery_record::Timestamp;
 use chancery_resource::{StoreError, settings::Options};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -46,6 +47,38 @@ pub struct Tokens {
     pub lifetimes: Lifetimes,
 }
 
+impl Tokens {
+    /// The claims of the access token; its id is not in them yet.
+    pub fn access_token(
+        &self,
+        issuer: &str,
+        (application, cnf): (Uuid, Confirmation),
+        now: Timestamp,
+    ) -> Claims {
+        let Self { grant, granted, scope, aud, told, lifetimes, .. } = self;
+        let issued = now.0.div_euclid(1000);
+        Claims {
+            iss: issuer.to_owned(),
+            sub: granted.person,
+            client_id: application,
+            aud: aud.clone(),
+            iat: issued,
+            exp: issued + lifetimes.access_token,
+            jti: String::new(),
+            scope: Some(scope.clone()).filter(|scope| !scope.is_empty()),
+            cnf: (cnf != Confirmation::default()).then_some(cnf),
+            act: None,
+            gid: Some(*grant),
+            tid: Some(granted.tenant),
+            auth_time: Some(granted.auth_time),
+            acr: Some(granted.acr.clone()),
+            amr: granted.amr.clone(),
+            from_jti: Vec::new(),
+            told: told.access_token.clone(),
+        }
+    }
+}
+
 impl Provider<'_> {
     /// Makes tokens, and the answer of the token endpoint with them.
     ///
@@ -58,27 +91,8 @@ impl Provider<'_> {
         tokens: Tokens,
         epoch: i64,
     ) -> Result<TokenGrant, OAuthError> {
-        let issued = request.now.0.div_euclid(1000);
-        let Tokens { grant, granted, scope, aud, told, nonce, refresh_token, lifetimes } = tokens;
-        let mut claims = Claims {
-            iss: request.issuer.url.clone(),
-            sub: granted.person,
-            client_id: app.id,
-            aud,
-            iat: issued,
-            exp: issued + lifetimes.access_token,
-            jti: String::new(),
-            scope: Some(scope.clone()).filter(|scope| !scope.is_empty()),
-            cnf: (cnf != Confirmation::default()).then_some(cnf),
-            act: None,
-            gid: Some(grant),
-            tid: Some(granted.tenant),
-            auth_time: Some(granted.auth_time),
-            acr: Some(granted.acr.clone()),
-            amr: granted.amr.clone(),
-            from_jti: Vec::new(),
-            told: told.access_token,
-        };
+        let mut claims = tokens.access_token(&request.issuer.url, (app.id, cnf), request.now);
+        let Tokens { granted, scope, told, nonce, refresh_token, lifetimes, .. } = tokens;
         let token =
             self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;
         let mut body = json!({
@@ -100,7 +114,8 @@ impl Provider<'_> {
                 token: &token,
                 lifetime: lifetimes.id_token,
             };
-            let claims = |algorithm: &str| about.claims(request, app.id, algorithm);
+            let whose = (request.issuer.url.as_str(), app.id);
+            let claims = |algorithm: &str| about.claims(whose, algorithm, request.now);
             let signed = self
                 .tokens
                 .sign_id_token(self.store, (ID_TOKEN, claims), &request.issuer, request.now)
@@ -121,27 +136,28 @@ impl Provider<'_> {
 }
 
 /// What an ID token is made from.
-struct IdToken<'a> {
-    granted: &'a Granted,
+pub struct IdToken<'a> {
+    /// What is granted.
+    pub granted: &'a Granted,
     /// The claims of the person.
-    person: Map<String, Value>,
+    pub person: Map<String, Value>,
     /// `nonce`
-    nonce: Option<String>,
+    pub nonce: Option<String>,
     /// `sid`
-    sid: Option<String>,
+    pub sid: Option<String>,
     /// The access token that comes along.
-    token: &'a str,
+    pub token: &'a str,
     /// In seconds.
-    lifetime: i64,
+    pub lifetime: i64,
 }
 
 impl IdToken<'_> {
     /// The claims (OpenID Connect Core 1.0, section 2). None of the person's takes the place of the server's own.
-    fn claims(&self, request: &EndpointRequest, application: Uuid, algorithm: &str) -> Value {
-        let issued = request.now.0.div_euclid(1000);
+    pub fn claims(&self, (issuer, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
+        let issued = now.0.div_euclid(1000);
         let granted = self.granted;
         let mut claims = json!({
-            "iss": request.issuer.url,
+            "iss": issuer,
             "sub": granted.person,
             "aud": application,
             "azp": application,

@@ -166,11 +166,14 @@ pub async fn carry_out(
     }
 }
 
-/// By which rights a caller writes. Operations about oneself are for whoever proves to be that person.
+/// By which rights a caller writes, and operations of their own judge further. Operations about oneself are for whoever proves to be
+/// that person.
 pub fn authority(op: &Op, caller: Option<&Caller>) -> Authority {
     match (op.permit, caller) {
         (Permit::Public | Permit::Person, _) => Authority::Own,
-        (_, Some(caller)) if op.writes() => Authority::Roles(caller.roles.clone()),
+        (_, Some(caller)) if op.writes() || matches!(op.action, Action::Custom(_)) => {
+            Authority::Roles(caller.roles.clone())
+        }
         _ => Authority::Roles(Vec::new()),
     }
 }

@@ -56,6 +56,8 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/ClientApp/{id}/tenants", TENANT, TENANT),
     ("/ClientApp/{id}/authorizedusers", TENANT, TENANT),
     ("/ClientApp/{id}/authorizedgroups", TENANT, TENANT),
+    // who may read the client app; the person's user store is judged besides
+    ("/ClientApp/{clientAppId}/tokens/preview", TENANT, NOBODY),
     ("/ClientAppAuthenticationConfiguration", SUBSCRIPTION, TENANT),
     ("/ClientAppFederatedIdentity", SUBSCRIPTION, TENANT),
     ("/ClientAppKeySet", SUBSCRIPTION, TENANT),

@@ -1,4 +1,5 @@
-//! What tokens tell is what the dry run (`/ClaimRule/evaluate`) says of the same claims: random rule sets.
+//! What tokens tell is what the dry run (`/ClaimRule/evaluate`) says of the same claims, and what a preview says of the person: random
+//! rule sets.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,11 @@ use super::{
     BASE, Home,
     claim_rules::{tokens, told, userinfo},
     claims, first,
+    preview::{assert_told, person, preview},
 };
 use crate::id;
 
-/// How many rule sets are tried on each engine.
+/// How many rule sets are tried on each engine, unless `CHANCERY_SEQUENCES` says it.
 const SETS: usize = 24;
 /// Types that rules look for and make: of the platform, of an entry of the user, of neither, and protected.
 const TYPES: [&str; 9] =
@@ -201,6 +203,7 @@ on_both_engines! {
     async fn tokens_tell_what_the_dry_run_says(world: World) {
         let home = home_with_facts(&world).await;
         let instance = first(&world, "/IdpInstance").await;
+        let person = person(&world).await;
         let [_, mut known, _] = told(&world, &home, &[("scope", "openid profile email phone groups")]).await;
         known.as_object_mut().unwrap().remove("sub");
         let input = as_claims(&known);
@@ -213,7 +216,8 @@ on_both_engines! {
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed());
         let mut runner = TestRunner::new_with_rng(Config::default(), random);
         let mut seen = 0;
-        for set in 0..SETS {
+        let sets = std::env::var("CHANCERY_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(SETS);
+        for set in 0..sets {
             let rules = proptest::collection::vec(rule(), 1..7).new_tree(&mut runner).unwrap().current();
             let rules: Vec<Value> = rules.into_iter().map(|rule| in_force(rule, &home, &instance)).collect();
             let made = world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(rules)).await.is(200).json();
@@ -224,6 +228,8 @@ on_both_engines! {
             let (scope, token) = &refresh[set % refresh.len()];
             let tokens = home.refresh_at(&world.anonymous, token).await.is(200).json();
             let info = userinfo(&world, &tokens).await;
+            let issued = [claims(&tokens["id_token"]), info.clone(), claims(&tokens["access_token"])];
+            assert_told(&preview(&world, &home, &person, json!({ "scope": scope })).await, &issued);
             for (place, told) in [
                 ("id_token", claims(&tokens["id_token"])), ("userinfo", info), ("access_token", claims(&tokens["access_token"])),
             ] {
@@ -234,6 +240,6 @@ on_both_engines! {
             let ids: Vec<&str> = made.as_array().unwrap().iter().map(id).collect();
             world.admin.delete_with(&format!("{BASE}/ClaimRule/batch"), json!(ids)).await.expect(204);
         }
-        assert!(seen > SETS, "the rules leave claims to compare");
+        assert!(seen > sets, "the rules leave claims to compare");
     }
 }

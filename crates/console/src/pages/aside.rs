@@ -124,6 +124,7 @@ pub fn acts(
         }));
     }
     acts.splice(0..0, super::provider_trial::act(visit, resource, (row, here)));
+    acts.splice(0..0, super::tokens::act(visit, resource, here));
     if settings::are_offered(visit, resource) {
         let label = visit.words.page("settings");
         let href = format!("{here}/settings");

@@ -46,6 +46,7 @@ pub mod settings;
 pub mod standing;
 pub mod steps;
 pub mod tenant;
+pub mod tokens;
 pub mod trail;
 pub mod tree;
 pub mod trial;

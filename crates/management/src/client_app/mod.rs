@@ -14,6 +14,7 @@ pub mod role;
 mod rules;
 pub mod scope_and_resource;
 pub mod secret;
+pub mod token_preview;
 pub mod uri;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationUser};

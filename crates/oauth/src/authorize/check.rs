@@ -94,6 +94,15 @@ pub fn grantable_scope(asked: Option<&Scope>, facts: &SignInFacts<'_>) -> Result
     }
 }
 
+/// All that a client app can be granted, as far as one scope holds it.
+pub fn whole_scope(facts: &SignInFacts<'_>) -> Scope {
+    let can_be_granted = |word: &&str| {
+        let asked = Scope::parse(word).ok();
+        asked.is_some() && grantable_scope(asked.as_ref(), facts).is_ok_and(|granted| granted.has(word))
+    };
+    Scope::of_first(STANDARD_SCOPES.into_iter().chain(facts.scopes.iter().copied()).filter(can_be_granted))
+}
+
 fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) -> Result<(), Refusal> {
     let asked = request.response_type;
     if !facts.allow_user_login {

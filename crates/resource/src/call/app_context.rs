@@ -6,7 +6,7 @@ use chancery_credential::hash::Parameters;
 use chancery_fetch::Outbound;
 
 use crate::{
-    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, SendText, SendWebhook,
+    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, Run, SendText, SendWebhook,
     Service, Tails,
 };
 
@@ -85,4 +85,6 @@ pub struct AppContext {
     pub send_text: SendText,
     /// Asks servers that administrators name.
     pub ask_elsewhere: AskElsewhere,
+    /// Previews tokens of client apps by the code that issues them, which the services do not depend on.
+    pub preview_tokens: Run,
 }

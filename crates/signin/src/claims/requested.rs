@@ -11,7 +11,7 @@ use super::scope_of;
 use crate::application::{Application, ConsentMode};
 
 /// The scope of the entries of a user.
-const ENTRIES: &str = "profile";
+pub const ENTRIES: &str = "profile";
 
 /// Names of claims, each with the values of which it should have one; any where there are none.
 type Names = BTreeMap<String, Vec<Value>>;
@@ -79,12 +79,12 @@ impl Requested {
     }
 
     /// Whether a claim of this value is asked for in the ID token.
-    pub fn is_in_id_token(&self, name: &str, value: &Value) -> bool {
+    pub fn is_in_id_token(&self, name: &str, value: impl FnOnce() -> Value) -> bool {
         names(&self.id_token, name, value)
     }
 
     /// Whether a claim of this value is asked for at userinfo.
-    pub fn is_in_userinfo(&self, name: &str, value: &Value) -> bool {
+    pub fn is_in_userinfo(&self, name: &str, value: impl FnOnce() -> Value) -> bool {
         names(&self.userinfo, name, value)
     }
 
@@ -94,6 +94,6 @@ impl Requested {
     }
 }
 
-fn names(names: &Names, name: &str, value: &Value) -> bool {
-    names.get(name).is_some_and(|values| values.is_empty() || values.contains(value))
+fn names(names: &Names, name: &str, value: impl FnOnce() -> Value) -> bool {
+    names.get(name).is_some_and(|values| values.is_empty() || values.contains(&value()))
 }

@@ -7,7 +7,11 @@ use chancery_management::claim_rule::Unusable;
 use chancery_oauth::{GROUPS, OPENID};
 use serde_json::{Map, Value, json};
 
-use super::{facts::Facts, requested::Requested, scope_of};
+use super::{
+    facts::Facts,
+    requested::{ENTRIES, Requested},
+    scope_of,
+};
 use crate::{application::Application, granted::Granted};
 
 /// The most group names in a token, and their most bytes: tokens are sent in headers, addresses and cookies.
@@ -16,9 +20,12 @@ const MOST_GROUP_BYTES: usize = 4 << 10;
 
 /// Where claims are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub enum Place {
+    /// The ID token.
     IdToken,
+    /// The UserInfo endpoint.
     UserInfo,
+    /// The access token.
     AccessToken,
 }
 
@@ -123,26 +130,104 @@ impl Asked {
         self.includes_groups && is_place
     }
 
-    /// Whether a claim is told in this place, given that its destination is there.
-    fn allows(&self, place: Place, claim: &OutClaim, facts: &Facts) -> bool {
-        let value = json_of(claim);
-        let in_id_token = self.requested.is_in_id_token(&claim.claim_type, &value);
-        let in_userinfo = self.requested.is_in_userinfo(&claim.claim_type, &value);
-        let is_named = match place {
-            Place::IdToken => in_id_token,
-            Place::UserInfo => in_userinfo,
-            Place::AccessToken => in_id_token || in_userinfo,
+    /// By what a claim is told in this place, given that its destination is there, or why it is not.
+    fn judge(&self, place: Place, claim: &OutClaim, facts: &Facts) -> Result<Ground, Withheld> {
+        let scope = scope_of(&claim.claim_type);
+        let is_entry = scope.is_none() && facts.has_entry(claim);
+        let Some(word) = scope.or_else(|| is_entry.then_some(ENTRIES)) else {
+            return self.judge_other(place, claim);
         };
+        if word == GROUPS && !self.includes_groups {
+            return Err(Withheld::NoGroups);
+        }
+        // groups are told without their scope, too
+        let is_granted = word == GROUPS || self.has(word);
         let by_scope = place != Place::IdToken || self.tells_in_id_token;
-        match scope_of(&claim.claim_type) {
-            Some(GROUPS) => self.includes_groups && (by_scope || is_named),
-            Some(word) => is_named || (by_scope && self.has(word)),
-            None if facts.has_entry(claim) => {
-                (is_named && self.requested.allows_entries()) || (by_scope && self.has("profile"))
-            }
-            None => !claim.on_request || is_named || self.has(&claim.claim_type),
+        if is_granted && by_scope {
+            return Ok(if word == GROUPS { Ground::Groups } else { Ground::Scope(word) });
+        }
+        if (!is_entry || self.requested.allows_entries()) && self.is_named(place, claim) {
+            return Ok(Ground::Name);
+        }
+        Err(if is_granted { Withheld::Minimal } else { Withheld::Scope(word) })
+    }
+
+    /// The same of a claim that rules made and no scope has.
+    fn judge_other(&self, place: Place, claim: &OutClaim) -> Result<Ground, Withheld> {
+        if !claim.on_request {
+            Ok(Ground::Rule)
+        } else if self.is_named(place, claim) {
+            Ok(Ground::Name)
+        } else if self.has(&claim.claim_type) {
+            Ok(Ground::OwnScope)
+        } else {
+            Err(Withheld::OnRequest)
         }
     }
+
+    /// Whether the request names a claim of this value for a place.
+    fn is_named(&self, place: Place, claim: &OutClaim) -> bool {
+        let (name, value) = (&claim.claim_type, || json_of(claim));
+        match place {
+            Place::IdToken => self.requested.is_in_id_token(name, value),
+            Place::UserInfo => self.requested.is_in_userinfo(name, value),
+            Place::AccessToken => {
+                self.requested.is_in_id_token(name, value) || self.requested.is_in_userinfo(name, value)
+            }
+        }
+    }
+}
+
+/// By what a claim is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// By this scope, which is granted.
+    Scope(&'static str),
+    /// By a granted scope that is called like the claim.
+    OwnScope,
+    /// By its name in `claims`.
+    Name,
+    /// By `includeGroupsClaims` of the client app.
+    Groups,
+    /// By a claim rule that discloses it always.
+    Rule,
+}
+
+/// Why a claim is not told in a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Withheld {
+    /// This scope is not granted.
+    Scope(&'static str),
+    /// The client app has `includeGroupsClaims` off.
+    NoGroups,
+    /// The client app has `idTokenClaims` Minimal.
+    Minimal,
+    /// Its rule discloses it on request, and nothing requests it.
+    OnRequest,
+    /// It is not in an access token, which tells what rules send there alone.
+    NoRule,
+    /// The rules send it elsewhere.
+    Elsewhere,
+    /// The rules forward no claim of this type.
+    Dropped,
+    /// There is no room for it in a token.
+    NoRoom,
+    /// No rule makes a claim of the protocol.
+    Protected,
+}
+
+/// By what a claim that the rules forwarded is told in a place, or why it is not.
+pub fn release(place: Place, claim: &OutClaim, facts: &Facts, asked: &Asked) -> Result<Ground, Withheld> {
+    if is_protected(&claim.claim_type) {
+        return Err(Withheld::Protected);
+    }
+    if place == Place::AccessToken && claim.path.is_empty() {
+        return Err(Withheld::NoRule);
+    }
+    if !place.is_reached(claim.destination) {
+        return Err(Withheld::Elsewhere);
+    }
+    asked.judge(place, claim, facts)
 }
 
 /// The claims as they are where there are no rules.
@@ -180,12 +265,7 @@ fn tell_in(
     facts: &Facts,
     asked: &Asked,
 ) -> Result<Map<String, Value>, Unusable> {
-    let goes_there = |claim: &&OutClaim| {
-        // an access token tells what rules send there alone
-        let is_sent = place != Place::AccessToken || !claim.path.is_empty();
-        is_sent && place.is_reached(claim.destination) && !is_protected(&claim.claim_type)
-    };
-    let told = claims.iter().filter(goes_there).filter(|claim| asked.allows(place, claim, facts));
+    let told = claims.iter().filter(|claim| release(place, claim, facts, asked).is_ok());
     let (groups, others): (Vec<_>, Vec<_>) = told.partition(|claim| claim.claim_type == GROUPS);
     let (entries, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|claim| facts.has_entry(claim));
     let size = |claim: &&OutClaim| claim.claim_type.len() + json_of(claim).to_string().len();

@@ -196,7 +196,8 @@ async fn shown(
     let heading = words.page("try_title");
     let content = json!({
         "back": { "href": back, "label": label(visit, rules.name) }, "heading": heading, "about": words.page("try_about"),
-        "errors": errors(visit, problem), "outcome": { "title": words.page("outcome"), "columns": columns, "rows": rows },
+        "errors": errors(visit, problem), "cards": [],
+        "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
         "aside": aside, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
         "submit": words.page("try_it"), "save": draft.map(|draft| draft.save(visit, rules)),
     });

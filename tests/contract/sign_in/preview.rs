@@ -1,0 +1,343 @@
+//! What tokens would tell (`PreviewTokens`) is what they tell, and nothing is issued for it.
+
+use std::collections::BTreeMap;
+
+use chancery_store::{Error, Mode, copy};
+use chancery_testkit::{Client, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    BASE, Home, change,
+    claim_rules::{adding, told},
+    encode, first, relate,
+};
+use crate::{id, pointers};
+
+/// The documents of a preview, in the order of [`told`].
+const DOCUMENTS: [&str; 3] = ["idToken", "userInfo", "accessToken"];
+
+/// The platform user of the home's user.
+pub async fn person(world: &World) -> String {
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = encode("emailAddress eq \"ann@example.com\"");
+    id(&first(world, &format!("/ApplicationUser?filter={filter}")).await).to_owned()
+}
+
+fn path(home: &Home) -> String {
+    format!("{BASE}/ClientApp/{}/tokens/preview", id(&home.app))
+}
+
+/// What a preview says of a person, with these members besides.
+pub async fn preview(world: &World, home: &Home, person: &str, more: Value) -> Value {
+    previewed_by(&world.admin, home, person, more).await
+}
+
+async fn previewed_by(caller: &Client, home: &Home, person: &str, more: Value) -> Value {
+    let mut body = json!({ "platformUserId": person });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    caller.post(&path(home), body).await.is(200).json()
+}
+
+fn claims_of<'a>(previewed: &'a Value, document: &str) -> &'a Vec<Value> {
+    previewed[document]["claims"].as_array().unwrap_or_else(|| panic!("{previewed:#}"))
+}
+
+/// A claim of a document.
+fn claim<'a>(previewed: &'a Value, document: &str, name: &str) -> &'a Value {
+    claims_of(previewed, document).iter().find(|claim| claim["name"] == name).unwrap_or(&Value::Null)
+}
+
+/// What is said of a claim that a document does not tell.
+fn withheld<'a>(previewed: &'a Value, document: &str, name: &str) -> Option<&'a str> {
+    let all = previewed[document]["withheld"].as_array().unwrap();
+    all.iter().find(|one| one["name"] == name)?["detail"].as_str()
+}
+
+/// Asserts that a preview tells what these tokens tell. The request itself sends `nonce`.
+pub fn assert_told(previewed: &Value, issued: &[Value; 3]) {
+    for (document, issued) in DOCUMENTS.into_iter().zip(issued) {
+        let mut issued: BTreeMap<&str, &Value> =
+            issued.as_object().unwrap().iter().map(|(name, value)| (name.as_str(), value)).collect();
+        issued.remove("nonce");
+        for claim in claims_of(previewed, document) {
+            let name = claim["name"].as_str().unwrap();
+            let told = issued.remove(name).unwrap_or_else(|| panic!("{document} has no {name}: {issued:?}"));
+            let is_of_sign_in = claim["from"] == "SignIn";
+            assert!(is_of_sign_in || claim["value"] == *told, "{document} {name}: {claim} {told}");
+            assert!(!is_of_sign_in || claim["value"].is_null(), "{claim}");
+        }
+        assert_eq!(issued, BTreeMap::new(), "{document}: {previewed:#}");
+    }
+}
+
+/// A user with an entry, and groups at two depths.
+async fn with_facts(world: &World, members: Value) -> Home {
+    let home = Home::with(world, members).await;
+    let entries = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
+    world.admin.post(&entries, json!({ "key": "department", "value": "Sales" })).await.expect(202);
+    let [outer, inner] = [world.group("staff").await, world.group("sales").await];
+    let children = world.path(&format!("/Group/{}/membergroups", id(&outer)));
+    world.admin.post(&children, json!({ "relatedIds": [inner["id"]] })).await.expect(202);
+    let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
+    world.admin.post(&groups, json!({ "relatedIds": [inner["id"]] })).await.expect(202);
+    for key in ["badge", "orders"] {
+        world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": key, "name": key })).await;
+    }
+    home
+}
+
+/// Rules of each level, one of which is disclosed on request; their ids by their names.
+async fn rules(world: &World, home: &Home) -> BTreeMap<&'static str, Value> {
+    let instance = first(world, "/IdpInstance").await["id"].clone();
+    let apps = json!([{ "id": home.app["id"] }]);
+    let mut made = BTreeMap::new();
+    for (name, claim, members) in [
+        ("subscription", ("level", "Subscription"), json!({})),
+        ("tenant", ("level", "Tenant"), json!({ "ruleLevel": "Tenant", "applyToTenantId": home.tenant })),
+        (
+            "app",
+            ("role", "reader"),
+            json!({ "ruleLevel": "ClientApp", "clientApps": apps, "destination": "AccessToken" }),
+        ),
+        (
+            "instance",
+            ("badge", "4711"),
+            json!({
+                "ruleLevel": "ClientAppIdpInstance", "clientApps": apps, "applyToIdpInstanceId": instance, "disclosureMode": "OnRequest",
+            }),
+        ),
+    ] {
+        made.insert(name, adding(world, claim, members).await["id"].clone());
+    }
+    // this one sends the address of a person into the access token, too, and keeps back a nickname
+    let body = json!({
+        "name": "addresses", "ruleType": "Transform", "ruleLevel": "Subscription", "typeEvaluationRule": "^email$",
+        "transformTarget": "ClaimValue", "valueTransformationRule": "@.*$", "valueTransformationReplacement": "@example.org", "priority": 1,
+    });
+    made.insert("addresses", world.make("ClaimRule", body).await["id"].clone());
+    let body = json!({
+        "name": "others", "ruleType": "Remove", "ruleLevel": "Subscription", "typeEvaluationRule": "^(email|family_name)$", "priority": 1,
+        "destination": "IdToken",
+    });
+    made.insert("others", world.make("ClaimRule", body).await["id"].clone());
+    made
+}
+
+/// Tables that jobs fill from the trail.
+const OF_JOBS: [&str; 6] =
+    ["audit_leaf", "audit_node", "audit_pending", "audit_tree", "event_pending", "event_place"];
+
+/// How many rows each table has that operations write.
+async fn counted(world: &World) -> BTreeMap<String, i64> {
+    let counting = world.app.store.run("Test", Mode::Long, None, |tx| {
+        let mut counts = BTreeMap::new();
+        for table in copy::tables(tx)?.into_iter().filter(|table| !OF_JOBS.contains(&table.name.as_str())) {
+            let text = format!("SELECT count(*) FROM {}", table.name);
+            counts.insert(table.name, tx.one(&text, &[], |row| row.int(0))?.unwrap_or_default());
+        }
+        Ok::<_, Error>(counts)
+    });
+    counting.await.unwrap()
+}
+
+on_both_engines! {
+    /// ID token, access token and userinfo, with rules at each level, groups, an entry, scopes and names.
+    async fn a_preview_tells_what_tokens_tell(world: World) {
+        let home = with_facts(&world, json!({ "includeGroupsClaims": true })).await;
+        let person = person(&world).await;
+        let resource = json!({ "clientAppId": home.app["id"], "key": "https://orders.example/", "name": "Orders" });
+        world.make("ClientAppResource", resource).await;
+        let named = r#"{"userinfo":{"nickname":null,"badge":null},"id_token":{"given_name":null,"email":null}}"#;
+        for has_rules in [false, true] {
+            if has_rules {
+                rules(&world, &home).await;
+            }
+            for (scope, claims, resource) in [
+                ("openid profile email phone groups offline_access", "", ""),
+                ("openid", "", "https://orders.example:443"),
+                ("openid badge orders", "", ""),
+                ("openid email", named, ""),
+            ] {
+                let request = [("scope", scope), ("claims", claims), ("resource", resource)];
+                let issued = told(&world, &home, &request).await;
+                let claims = Some(claims).filter(|claims| !claims.is_empty());
+                let resources: Vec<&str> = [resource].into_iter().filter(|one| !one.is_empty()).collect();
+                let asked = json!({ "scope": scope, "claims": claims, "resources": resources });
+                let previewed = preview(&world, &home, &person, asked).await;
+                assert_eq!((&previewed["refusal"], &previewed["scope"]), (&Value::Null, &json!(scope)), "{previewed:#}");
+                assert_told(&previewed, &issued);
+            }
+        }
+    }
+
+    /// Where the client app is told little: by its settings, and without `openid`.
+    async fn a_preview_tells_what_settings_leave_out(world: World) {
+        let home = with_facts(&world, json!({ "idTokenClaims": "Minimal" })).await;
+        let person = person(&world).await;
+        let issued = told(&world, &home, &[("scope", "openid profile")]).await;
+        let previewed = preview(&world, &home, &person, json!({ "scope": "openid profile" })).await;
+        assert_told(&previewed, &issued);
+        assert!(withheld(&previewed, "idToken", "given_name").unwrap().contains("idTokenClaims Minimal"), "{previewed:#}");
+        assert!(withheld(&previewed, "userInfo", "groups").unwrap().contains("includeGroupsClaims"), "{previewed:#}");
+        assert_eq!(withheld(&previewed, "userInfo", "email"), Some("The scope email is not granted."));
+        let plain = preview(&world, &home, &person, json!({ "scope": "orders" })).await;
+        assert_eq!(plain["idToken"]["refusal"], json!({ "error": null, "detail": "Without the scope openid there is no ID token." }));
+        assert_eq!(plain["userInfo"]["refusal"]["error"], "insufficient_scope");
+        assert_eq!(claim(&plain, "accessToken", "scope")["value"], "orders");
+    }
+
+    /// Of each claim: the scope, the rules or the name by which it is told; of others, why they are not.
+    async fn a_preview_tells_by_what_each_claim_is_told(world: World) {
+        let home = with_facts(&world, json!({ "includeGroupsClaims": true })).await;
+        let (person, rules) = (person(&world).await, rules(&world, &home).await);
+        let previewed = preview(&world, &home, &person, json!({ "scope": "openid profile email" })).await;
+        let from = |document: &str, name: &str| {
+            let claim = claim(&previewed, document, name);
+            json!([claim["from"], claim["scope"], claim["rules"]])
+        };
+        assert_eq!(from("idToken", "sub"), json!(["Protocol", null, []]));
+        assert_eq!(from("idToken", "auth_time"), json!(["SignIn", null, []]));
+        assert_eq!(from("idToken", "given_name"), json!(["Scope", "profile", [rules["others"]]]));
+        assert_eq!(from("idToken", "department"), json!(["Scope", "profile", [rules["others"]]]));
+        assert_eq!(from("idToken", "email"), json!(["Scope", "email", [rules["addresses"]]]));
+        assert_eq!(from("accessToken", "email"), json!(["Scope", "email", [rules["addresses"]]]));
+        assert_eq!(from("userInfo", "groups"), json!(["IncludeGroupsClaims", null, [rules["others"]]]));
+        assert_eq!(from("accessToken", "level"), Value::Array(vec![Value::Null; 3]), "its destination became the ID token");
+        assert_eq!(from("idToken", "level"), json!(["ClaimRule", null, [rules["subscription"], rules["others"], rules["tenant"]]]));
+        assert!(withheld(&previewed, "idToken", "family_name").unwrap().contains("forward no such claim"), "{previewed:#}");
+        assert!(withheld(&previewed, "idToken", "badge").unwrap().contains("on request"), "{previewed:#}");
+        assert!(withheld(&previewed, "accessToken", "level").unwrap().contains("elsewhere"), "{previewed:#}");
+        for (asked, from) in [
+            (json!({ "scope": "openid badge" }), json!(["Scope", "badge"])),
+            (json!({ "scope": "openid", "claims": r#"{"id_token":{"badge":null}}"# }), json!(["ClaimsParameter", null])),
+        ] {
+            let previewed = preview(&world, &home, &person, asked).await;
+            let badge = claim(&previewed, "idToken", "badge");
+            assert_eq!((json!([badge["from"], badge["scope"]]), &badge["value"]), (from, &json!("4711")), "{previewed:#}");
+        }
+        // all that the client app may have, where no scope is named
+        let all = preview(&world, &home, &person, json!({})).await;
+        assert_eq!(all["scope"], "openid profile email phone groups offline_access badge orders");
+        assert_eq!((&all["tenantId"], &all["idpInstanceId"]), (&json!(home.tenant), &first(&world, "/IdpInstance").await["id"]));
+    }
+
+    async fn a_preview_writes_nothing(world: World) {
+        let home = with_facts(&world, json!({ "includeGroupsClaims": true, "accessGrantConsent": "Explicit" })).await;
+        let person = person(&world).await;
+        rules(&world, &home).await;
+        let before = counted(&world).await;
+        let trail = world.all("CustomAuditTrail?count=1&sortOrder=descending").await;
+        preview(&world, &home, &person, json!({})).await;
+        let refused = preview(&world, &home, &person, json!({ "scope": "openid", "resources": ["https://else.example"] })).await;
+        assert_eq!(refused["refusal"]["error"], "invalid_target");
+        assert_eq!(counted(&world).await, before);
+        assert_eq!(world.all("CustomAuditTrail?count=1&sortOrder=descending").await, trail);
+        for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInRecord", "ClientAppRefusal"] {
+            assert_eq!(world.all(resource).await, json!([]), "{resource}");
+        }
+    }
+
+    /// Who reads no users of a store reads nothing of them by a client app.
+    async fn a_preview_is_for_who_reads_client_app_and_person(world: World) {
+        let home = Home::new(&world).await;
+        let person = person(&world).await;
+        let tenant = home.tenant.parse().unwrap();
+        let store = id(&first(&world, "/IdpInstance").await).parse().unwrap();
+        let subscription = world.all("Tenant").await[0]["subscriptionId"].clone();
+        let kind = world.all("IdpType?filter=name%20eq%20%22UserStore%22").await[0]["id"].clone();
+        let branch = world.make("IdpInstance", json!({ "name": "branch", "idpTypeId": kind, "subscriptionId": subscription })).await;
+        let other = id(&branch).parse().unwrap();
+        let body = json!({ "platformUserId": person });
+        let (of_tenant, of_store) = (("TenantAdmin", Some(tenant), None), ("UserStoreAdmin", None, Some(store)));
+        let of_other = ("UserStoreAdmin", None, Some(other));
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&first(&world, "/IdpInstance").await)), &[&home.tenant]).await;
+        for (name, roles, status) in [
+            ("tenant", vec![of_tenant], 403),
+            ("store", vec![of_store], 403),
+            ("reader", vec![of_tenant, ("ApplicationDataReader", Some(tenant), None)], 403),
+            ("beside", vec![of_tenant, of_other], 403),
+            ("both", vec![of_tenant, of_store], 200),
+            ("subscription", vec![("SubscriptionAdmin", None, None)], 200),
+        ] {
+            let caller = world.client(name, &roles).await;
+            let answer = caller.post(&path(&home), body.clone()).await;
+            assert_eq!(answer.status, status, "{name}: {:?}", String::from_utf8_lossy(&answer.bytes));
+            if status == 403 {
+                assert!(!String::from_utf8_lossy(&answer.bytes).contains("ann@example.com"), "{name}");
+            } else {
+                let previewed = previewed_by(&caller, &home, &person, json!({})).await;
+                assert_eq!(claim(&previewed, "userInfo", "email")["value"], "ann@example.com", "{name}");
+            }
+        }
+        let far = world.other_subscription("Far").await;
+        let stranger = world.client_in(&far, "stranger", &[("SubscriptionAdmin", None, None)]).await;
+        stranger.post(&path(&home), body).await.problem(404, "not-found");
+        // a person elsewhere is nobody to them, neither is a tenant
+        let own = world.make("ClientApp", json!({ "name": "theirs", "subscriptionId": far })).await;
+        let theirs = format!("{BASE}/ClientApp/{}/tokens/preview", id(&own));
+        let refused = stranger.post(&theirs, json!({ "platformUserId": person })).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&refused), ["/platformUserId"]);
+        for member in ["tenantId", "idpInstanceId"] {
+            let body = json!({ "platformUserId": person, member: person });
+            assert_eq!(pointers(&world.admin.post(&path(&home), body).await.problem(400, "invalid-request")), [format!("/{member}")]);
+        }
+    }
+
+    /// What a client app or a person may not is told with a sentence, in the place of tokens.
+    async fn a_preview_tells_why_there_are_no_tokens(world: World) {
+        let home = Home::new(&world).await;
+        let person = person(&world).await;
+        let app = format!("/ClientApp/{}", id(&home.app));
+        let refusal = async |more: Value| preview(&world, &home, &person, more).await["refusal"].clone();
+        let asking = json!({ "scope": "openid" });
+        assert_eq!(refusal(asking.clone()).await, Value::Null);
+        for (members, back, error, words) in [
+            (json!({ "enabled": false }), json!({ "enabled": true }), "unauthorized_client", "not enabled"),
+            (json!({ "allowUserLogin": false }), json!({ "allowUserLogin": true }), "unauthorized_client", ""),
+            (json!({ "isRestricted": true }), json!({ "isRestricted": false }), "access_denied", "restricted"),
+            (json!({ "subjectType": "Pairwise" }), json!({ "subjectType": "Public" }), "unauthorized_client", "Pairwise"),
+            (json!({ "accessGrantConsent": "External" }), json!({ "accessGrantConsent": "Implicit" }), "consent_required", "administrator"),
+        ] {
+            change(&world, &app, members.clone()).await;
+            let told = refusal(asking.clone()).await;
+            assert_eq!(told["error"], error, "{members}: {told}");
+            assert!(told["detail"].as_str().unwrap().contains(words), "{members}: {told}");
+            change(&world, &app, back).await;
+        }
+        for (more, error) in [
+            (json!({ "scope": "openid  email" }), "invalid_scope"),
+            (json!({ "scope": "nothing" }), "invalid_scope"),
+            (json!({ "scope": "openid", "claims": "[]" }), "invalid_request"),
+            (json!({ "scope": "openid", "resources": ["https://else.example"] }), "invalid_target"),
+        ] {
+            assert_eq!(refusal(more.clone()).await["error"], error, "{more}");
+        }
+        // of the UserInfo endpoint alone
+        change(&world, &app, json!({ "userinfoEncryptedResponseAlg": "RSA-OAEP-256" })).await;
+        let told = preview(&world, &home, &person, asking.clone()).await;
+        assert!(told["userInfo"]["refusal"]["detail"].as_str().unwrap().contains("UserInfo"), "{told:#}");
+        assert_eq!((&told["userInfo"]["claims"], &told["refusal"]), (&json!([]), &Value::Null));
+        assert_eq!(claim(&told, "idToken", "sub")["value"], json!(person));
+        change(&world, &app, json!({ "userinfoEncryptedResponseAlg": null })).await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        let user = world.admin.get(&one).await.is(200).json();
+        let locked = json!({ "isUserActive": false, "concurrencyToken": user["concurrencyToken"] });
+        world.admin.patch(&one, locked).await.expect(202);
+        assert_eq!(refusal(asking.clone()).await["error"], "access_denied");
+        let user = world.admin.get(&one).await.is(200).json();
+        world.admin.patch(&one, json!({ "isUserActive": true, "concurrencyToken": user["concurrencyToken"] })).await.expect(202);
+        let elsewhere = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": home.app["subscriptionId"] })).await;
+        let told = preview(&world, &home, &person, json!({ "tenantId": elsewhere["id"] })).await;
+        assert_eq!((&told["refusal"]["error"], &told["tenantId"]), (&json!("access_denied"), &Value::Null));
+        assert!(told["refusal"]["detail"].as_str().unwrap().contains("no active identity"), "{told}");
+        assert_eq!(told["idToken"], Value::Null);
+        // rules that send more than a token holds, as the token endpoint refuses them
+        for number in 0..3 {
+            let value = format!("{number}{}", "x".repeat(1999));
+            adding(&world, ("long", &value), json!({})).await;
+        }
+        let told = refusal(asking).await;
+        assert_eq!(told["error"], "server_error");
+        assert!(told["detail"].as_str().unwrap().contains("bytes of claims"), "{told}");
+    }
+}

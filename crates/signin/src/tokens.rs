@@ -48,17 +48,17 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The claims of the access token; its id is not in them yet.
+    /// The claims of the access token of the issuer at this URL; its id is not in them yet.
     pub fn access_token(
         &self,
-        issuer: &str,
+        url: &str,
         (application, cnf): (Uuid, Confirmation),
         now: Timestamp,
     ) -> Claims {
         let Self { grant, granted, scope, aud, told, lifetimes, .. } = self;
         let issued = now.0.div_euclid(1000);
         Claims {
-            iss: issuer.to_owned(),
+            iss: url.to_owned(),
             sub: granted.person,
             client_id: application,
             aud: aud.clone(),
@@ -153,11 +153,11 @@ pub struct IdToken<'a> {
 
 impl IdToken<'_> {
     /// The claims (OpenID Connect Core 1.0, section 2). None of the person's takes the place of the server's own.
-    pub fn claims(&self, (issuer, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
+    pub fn claims(&self, (url, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
         let issued = now.0.div_euclid(1000);
         let granted = self.granted;
         let mut claims = json!({
-            "iss": issuer,
+            "iss": url,
             "sub": granted.person,
             "aud": application,
             "azp": application,

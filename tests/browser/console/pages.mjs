@@ -22,7 +22,7 @@ const SETTINGS = [
   { name: 'in forced colours', forcedColors: 'active', width: 1280, axe: true },
 ]
 /** Pages that no link of another one leads to. */
-const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
+const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/tokens', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
   '/console/health', '/console/configuration', '/console/welcome?step=address', '/console/welcome?step=mail', '/console/welcome?step=second', '/console/welcome?step=user',
   '/console/store/default/User/new', '/console/store/default/User/import', '/console/Tenant/new', '/console/ClientApp/new', '/console/ClientApp/new?kind=web',
   '/console/ClientApp/new?kind=device', '/console/ClaimRule/try', '/console/CustomView/try', '/console/find?q=a', '/console/RoleAssignment/new', '/console/IdentityReplacement/new',

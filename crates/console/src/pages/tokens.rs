@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     act::fields,
-    form::{error_at, errors, is_of_form, status_of},
+    form::{at, error_at, errors, is_of_form, status_of},
     item::read,
     list::title_of,
     reference::{self, Names},
@@ -91,7 +91,7 @@ async fn run(
             let told = output.json();
             let names = rules_of(visit, &told).await?;
             let outcomes = DOCUMENTS.iter().map(|document| outcome(visit, &told, *document, &names));
-            let outcomes = if told["refusal"].is_null() { outcomes.collect() } else { Vec::new() };
+            let outcomes = if at(&told, "refusal").is_null() { outcomes.collect() } else { Vec::new() };
             let aside = DOCUMENTS.iter().filter_map(|document| withheld(visit, &told, *document)).collect();
             page(visit, whose, &body, (refusal(visit, &told), outcomes, aside), None).await
         }
@@ -120,7 +120,8 @@ fn scope_of(app: &Value) -> String {
 async fn rules_of(visit: &Visit<'_>, told: &Value) -> Result<Names, Problem> {
     let mut names = Names::new();
     let Some(rules) = directory::find("ClaimRule", false) else { return Ok(names) };
-    let claims = DOCUMENTS.iter().filter_map(|(document, _)| told[*document]["claims"].as_array()).flatten();
+    let claims =
+        DOCUMENTS.iter().filter_map(|(document, _)| at(at(told, document), "claims").as_array()).flatten();
     let ids = claims.filter_map(|claim| claim["rules"].as_array()).flatten();
     let ids: BTreeSet<String> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
     reference::find(visit, rules, &ids, &mut names).await?;
@@ -129,11 +130,11 @@ async fn rules_of(visit: &Visit<'_>, told: &Value) -> Result<Names, Problem> {
 
 /// Why there are no tokens.
 fn refusal(visit: &Visit<'_>, told: &Value) -> Vec<Card> {
-    let Some(detail) = told["refusal"]["detail"].as_str() else { return Vec::new() };
+    let Some(detail) = at(at(told, "refusal"), "detail").as_str() else { return Vec::new() };
     let line = Line {
         tone: "bad",
         text: visit.words.refusal(detail).into_owned(),
-        sub: plain(&told["refusal"]["error"]),
+        sub: plain(at(at(told, "refusal"), "error")),
         ..Line::default()
     };
     let title = visit.words.page("preview_none").into();
@@ -143,13 +144,14 @@ fn refusal(visit: &Visit<'_>, told: &Value) -> Vec<Card> {
 /// The claims of a document, as a table.
 fn outcome(visit: &Visit<'_>, told: &Value, (document, title): (&str, &str), names: &Names) -> Value {
     let words = visit.words;
-    let told = &told[document];
+    let told = at(told, document);
     let claims = told["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows = claims.iter().map(|claim| row(visit, claim, names));
     let columns = ["col_claim", "preview_value", "preview_from"];
     let columns: Vec<Value> =
         columns.iter().map(|key| json!({ "label": words.page(key), "sort": null })).collect();
-    let about = told["refusal"]["detail"].as_str().map(|detail| words.refusal(detail)).unwrap_or_default();
+    let about =
+        at(at(told, "refusal"), "detail").as_str().map(|detail| words.refusal(detail)).unwrap_or_default();
     json!({
         "title": words.page(title), "is_titled": true, "about": about, "columns": columns,
         "rows": rows.collect::<Vec<Value>>(),
@@ -186,7 +188,7 @@ fn row(visit: &Visit<'_>, claim: &Value, names: &Names) -> Value {
 /// What a document does not tell, with one line for each reason.
 fn withheld(visit: &Visit<'_>, told: &Value, (document, title): (&str, &str)) -> Option<Card> {
     let words = visit.words;
-    let all = told[document]["withheld"].as_array().filter(|all| !all.is_empty())?;
+    let all = at(at(told, document), "withheld").as_array().filter(|all| !all.is_empty())?;
     let mut lines: Vec<Line> = Vec::new();
     for one in all {
         let (name, why) = (plain(&one["name"]), words.refusal(one["detail"].as_str()?));

@@ -90,9 +90,9 @@ impl Ready {
         });
         let no_userinfo = no_userinfo.or_else(|| self.of_userinfo.map(told_refusal));
         let documents = [
-            document(members(id_token), of_id_token, no_id_token),
-            document(members(access_token), of_access_token, None),
-            document(userinfo, of_userinfo, no_userinfo),
+            document(&members(id_token), of_id_token, no_id_token.as_ref()),
+            document(&members(access_token), of_access_token, None),
+            document(&userinfo, of_userinfo, no_userinfo.as_ref()),
         ];
         answer(self.place, &Value::Null, Some((&granted.scope, documents)))
     }
@@ -123,26 +123,26 @@ fn members(claims: Value) -> Map<String, Value> {
 }
 
 /// The claims of one place with what they are told by; none where there is a refusal.
-fn document(members: Map<String, Value>, reasons: &Reasons, refusal: Option<Value>) -> Value {
+fn document(members: &Map<String, Value>, reasons: &Reasons, refusal: Option<&Value>) -> Value {
     if refusal.is_some() {
         return json!({ "refusal": refusal, "claims": [], "withheld": [] });
     }
-    let claims: Vec<Value> = members.into_iter().map(|(name, value)| claim(name, value, reasons)).collect();
+    let claims: Vec<Value> = members.iter().map(|(name, value)| claim(name, value, reasons)).collect();
     let withheld = reasons.withheld.iter();
     let withheld: Vec<Value> =
         withheld.map(|(why, name)| json!({ "name": name, "detail": detail(*why) })).collect();
     json!({ "refusal": null, "claims": claims, "withheld": withheld })
 }
 
-fn claim(name: String, value: Value, reasons: &Reasons) -> Value {
-    let Some((ground, rules)) = reasons.told.get(&name) else {
-        let is_of_sign_in = OF_SIGN_IN.contains(&name.as_str());
-        let (from, value) = if is_of_sign_in { ("SignIn", Value::Null) } else { ("Protocol", value) };
+fn claim(name: &str, value: &Value, reasons: &Reasons) -> Value {
+    let Some((ground, rules)) = reasons.told.get(name) else {
+        let is_of_sign_in = OF_SIGN_IN.contains(&name);
+        let (from, value) = if is_of_sign_in { ("SignIn", &Value::Null) } else { ("Protocol", value) };
         return json!({ "name": name, "value": value, "from": from, "scope": null, "rules": [] });
     };
     let (from, scope) = match ground {
         Ground::Scope(word) => ("Scope", Some(*word)),
-        Ground::OwnScope => ("Scope", Some(name.as_str())),
+        Ground::OwnScope => ("Scope", Some(name)),
         Ground::Name => ("ClaimsParameter", None),
         Ground::Groups => ("IncludeGroupsClaims", None),
         Ground::Rule => ("ClaimRule", None),

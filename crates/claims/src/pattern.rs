@@ -5,6 +5,8 @@ use regex_automata::{
     nfa::thompson::WhichCaptures,
 };
 
+use regex_syntax::hir::{Hir, HirKind, Look};
+
 use crate::reading::ParsedPattern;
 
 /// The most characters of a pattern.
@@ -35,6 +37,8 @@ pub struct Pattern(Option<Compiled>);
 struct Compiled {
     regex: Regex,
     weight: u64,
+    /// The one text that it matches, where there is one, as of `^sales$`: to compare texts is quicker than to search.
+    only: Option<Box<[u8]>>,
 }
 
 impl Compiled {
@@ -87,7 +91,10 @@ impl Pattern {
         Regex::builder()
             .configure(config)
             .build_from_hir(expression)
-            .map(|regex| Self(Some(Compiled { regex, weight: reading.weight })))
+            .map(|regex| {
+                let only = only_text(expression).map(Into::into);
+                Self(Some(Compiled { regex, weight: reading.weight, only }))
+            })
             .map_err(|_| "is not a regular expression".to_owned())
     }
 
@@ -105,7 +112,10 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Result<bool, Overflow> {
         let Some(compiled) = &self.0 else { return Ok(true) };
         compiled.can_search(text)?;
-        Ok(compiled.regex.is_match(text))
+        Ok(match &compiled.only {
+            Some(only) => **only == *text.as_bytes(),
+            None => compiled.regex.is_match(text),
+        })
     }
 
     /// The text with every match replaced, of at most `most` bytes. Here the empty pattern matches nowhere.
@@ -140,6 +150,16 @@ impl Pattern {
     }
 }
 
+/// The text of an expression that matches one whole text and no other.
+fn only_text(expression: &Hir) -> Option<&[u8]> {
+    let HirKind::Concat(parts) = expression.kind() else { return None };
+    let [start, text, end] = parts.as_slice() else { return None };
+    match (start.kind(), text.kind(), end.kind()) {
+        (HirKind::Look(Look::Start), HirKind::Literal(text), HirKind::Look(Look::End)) => Some(&text.0),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -165,6 +185,32 @@ mod tests {
         assert!(!matches("^mail$", "mail\n"));
         assert!(matches("", "anything") && matches("", ""));
         assert!(matches("^\\w+$", "Grüße"));
+    }
+
+    /// A pattern for one whole text is compared, and finds what the search would find.
+    #[test]
+    fn a_pattern_for_one_text_finds_that_text_alone() {
+        for pattern in [
+            "^sales$",
+            r"\Asales\z",
+            "^Grüße$",
+            "(?i)^sales$",
+            "(?m)^sales$",
+            "^sales",
+            "sales$",
+            "^(sales)$",
+            "^sale(s)?$",
+        ] {
+            let compiled = Pattern::new(pattern).unwrap();
+            let searched = super::Regex::new(pattern).unwrap();
+            for text in ["sales", "sale", "sales ", "sales\n", "a\nsales", "Sales", "Grüße", "grüße", ""]
+            {
+                assert_eq!(compiled.is_match(text), Ok(searched.is_match(text)), "{pattern} {text:?}");
+            }
+        }
+        let is_compared = |pattern: &str| Pattern::new(pattern).unwrap().0.unwrap().only.is_some();
+        assert!(is_compared("^sales$") && is_compared(r"\Asales\z"));
+        assert!(!is_compared("(?i)^sales$") && !is_compared("(?m)^sales$") && !is_compared("^sales"));
     }
 
     #[test]

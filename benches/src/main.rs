@@ -117,6 +117,8 @@ enum Workload {
     Management,
     /// People who sign in: codes by sessions with their tokens, passwords, look-ups of sessions, the page, refreshing.
     SignIn,
+    /// What 100 claim rules and 500 groups cost a whole sign-in.
+    SignInRules,
     /// What webhooks cost, how far readers are behind, feeds and backlogs.
     Events,
     /// How far readers are behind a change while ten million events are kept; the databases are not the same afterwards.
@@ -141,7 +143,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,events,scim,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,sign-in-rules,events,scim,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -356,6 +358,7 @@ async fn all(
             Workload::Administrators => workloads::administrators::run(bench).await?,
             Workload::Management => workloads::management::run(bench).await?,
             Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
+            Workload::SignInRules => workloads::sign_in::rules::run(bench, seeds).await?,
             Workload::Events => workloads::events::run(bench).await?,
             Workload::EventsKept => workloads::events::waiting::run(bench).await?,
             Workload::Scim => workloads::scim::run(bench).await?,

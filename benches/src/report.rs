@@ -242,6 +242,19 @@ fn sign_in_aims() -> Vec<Aim> {
         let repeated = "repeated of 100 commits";
         aims.push(aim(name, "postgres", repeated, "repeated_percent", Itself, AtMost(1.0)));
     }
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        for workload in [sign_in::rules::CODE, sign_in::rules::PASSWORD] {
+            let without = Peer(sign_in::rules::without(engine));
+            aims.push(aim(
+                workload,
+                engine.name(),
+                "CPU / without rules and groups",
+                "cpu_us",
+                without,
+                AtMost(2.0),
+            ));
+        }
+    }
     let name = sign_in::look_up::NAME;
     aims.push(aim(name, "sqlite", "CPU / bare", "cpu_us", Peer("bare"), AtMost(6.0)));
     aims.push(aim(name, "sqlite", "CPU / fewest users", "cpu_us", Fewest, AtMost(SAME)));

@@ -6,6 +6,7 @@ pub mod look_up;
 pub mod page;
 pub mod password;
 pub mod refresh;
+pub mod rules;
 mod site;
 
 use std::{
@@ -45,7 +46,7 @@ pub struct Contestant {
 pub async fn run(bench: &mut Bench, seeds: &Seeds, peer: Option<&Installed>) -> Result<()> {
     let (mut all, mut cluster) = (Vec::new(), None);
     for recipe in bench.recipes.clone() {
-        all.push(ours(bench.users, seeds, &recipe, &mut cluster).await?);
+        all.push(ours((bench.users, bench.users), seeds, (&recipe, "sign-in"), &mut cluster).await?);
     }
     if let Some(peer) = peer {
         all.push(foreign(bench.users, peer).await?);
@@ -65,9 +66,14 @@ pub async fn run(bench: &mut Bench, seeds: &Seeds, peer: Option<&Installed>) -> 
     stopped.and(cluster.map_or(Ok(()), Cluster::stop))
 }
 
-/// A server of ours, on the engine of a recipe.
-async fn ours(users: u64, seeds: &Seeds, like: &Recipe, cluster: &mut Option<Cluster>) -> Result<Contestant> {
-    let name = format!("{users}/{}-sign-in", like.engine.name());
+/// A server of ours with so many users, of whom the first few sign in, on the engine of a recipe.
+async fn ours(
+    (users, visitors): (u64, u64),
+    seeds: &Seeds,
+    (like, name): (&Recipe, &str),
+    cluster: &mut Option<Cluster>,
+) -> Result<Contestant> {
+    let name = format!("{users}/{}-{name}", like.engine.name());
     let recipe = if like.engine == Engine::Sqlite {
         Recipe::sqlite(&like.program, &seeds.sqlite_for_sign_in(users, &name).await?)
     } else {
@@ -75,7 +81,7 @@ async fn ours(users: u64, seeds: &Seeds, like: &Recipe, cluster: &mut Option<Clu
         seeds.on(cluster.insert(made), &files)?
     };
     let server = recipe.start().await?;
-    let site = Site::ours(server.target.clone(), users).await?;
+    let site = Site::ours(server.target.clone(), visitors).await?;
     Ok(Contestant { engine: recipe.engine, servers: vec![server], sites: vec![Arc::new(site)] })
 }
 

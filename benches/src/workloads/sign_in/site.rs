@@ -112,6 +112,14 @@ impl Site {
         Ok(Self { target, usual, elliptic, public, users, shares: 1, share: 0 })
     }
 
+    /// Lets the usual app be told the groups of people.
+    pub async fn tell_groups(&self) -> Result<()> {
+        let path = format!("{BASE}/ClientApp/{}", self.usual.id);
+        let app: Value = serde_json::from_slice(&self.target.call("GET", &path, b"", 200).await?)?;
+        let body = json!({ "includeGroupsClaims": true, "concurrencyToken": text(&app, "concurrencyToken") });
+        self.target.call("PATCH", &path, body.to_string().as_bytes(), 202).await.map(drop)
+    }
+
     /// One process of oidc-provider, which comes with its apps.
     pub fn foreign(target: Target, users: u64, (share, shares): (u64, u64)) -> Self {
         let app = |name, secret| App::new(String::new(), name, secret);
@@ -184,7 +192,7 @@ fn certificate(tenant: &str) -> Result<Value> {
     }))
 }
 
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+pub fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 

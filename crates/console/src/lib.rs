@@ -6,6 +6,7 @@
 mod agent;
 mod arranged;
 mod assets;
+mod boxed;
 mod call;
 mod carried;
 mod csv;

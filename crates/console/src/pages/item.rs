@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     arranged,
+    boxed::boxed,
     carried::is_open,
     directory::{Resource, encoded},
     fields::{changes, is_kept, is_secret, plain, typed},
@@ -228,11 +229,11 @@ async fn item_page(
         let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?of={}", encoded(key)) }));
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true, "also": also })
     });
-    let mut cards = Box::pin(own_cards(visit, resource, (key, &here, row), barrier)).await?;
-    cards.extend(Box::pin(aside(visit, resource, (key, row), barrier)).await?);
-    cards.extend(Box::pin(super::rights::card(visit, resource, (key, row))).await?);
-    cards.extend(Box::pin(super::grant::card(visit, resource, row)).await?);
-    cards.extend(Box::pin(super::set_by_other::card(visit, resource, (key, row))).await?);
+    let mut cards = boxed(|| own_cards(visit, resource, (key, &here, row), barrier)).await?;
+    cards.extend(boxed(|| aside(visit, resource, (key, row), barrier)).await?);
+    cards.extend(boxed(|| super::rights::card(visit, resource, (key, row))).await?);
+    cards.extend(boxed(|| super::grant::card(visit, resource, row)).await?);
+    cards.extend(boxed(|| super::set_by_other::card(visit, resource, (key, row))).await?);
     let mut all_acts =
         if resource.name == "Group" { super::group::acts(visit, (key, &here), barrier) } else { Vec::new() };
     if is_writable {

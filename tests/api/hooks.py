@@ -112,6 +112,10 @@ DETAILS = [
     r"after is no cursor of the feed of these events\.",
     r"Name what is sent again in one of these ways: .*",
     r"platformUserId and platformGroupId are not asked for together\.",
+    r"applyToId is asked for with roleType\.",
+    r"roleType names no role\.",
+    r"roleType is asked for with platformUserId or platformGroupId\.",
+    r"applyToId names nothing that a \w+ can be granted for\.",
     r"The claim rule .* takes no client apps: .*",
 ]
 
@@ -232,6 +236,10 @@ def filter_failure(context, failure, case, response):
     problem = json.loads(response.content)
     errors = problem.get("errors")
     if not errors:
+        # the tool adds parameters of its own, which the contract refuses: only one that is declared should be accepted
+        unknown = re.fullmatch(r'There is no query parameter "(.*)" here\.', problem["detail"], re.DOTALL)
+        if unknown:
+            return unknown[1] in {parameter.name for parameter in case.operation.query}
         return not any(re.fullmatch(rule, problem["detail"]) for rule in DETAILS)
     path = re.sub("^/api/management/v[12]", "", case.operation.path)
     rules = [(pointer, detail) for at, pointer, detail in MANAGED if re.fullmatch(at, path)]

@@ -39,7 +39,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// Some values of an enumeration: of a field, or of an option.
-struct Values {
+struct Enumerated {
     setting: Setting,
     values: Vec<&'static str>,
     state: &'static str,
@@ -47,13 +47,13 @@ struct Values {
 }
 
 /// The rows of `spec/values.tsv`.
-fn values() -> Vec<Values> {
+fn values() -> Vec<Enumerated> {
     let mut lines = include_str!("../../spec/values.tsv").lines();
     assert_eq!(lines.next(), Some("owner\tname\tvalues\tstate\ttest"));
     let row = |line: &'static str| {
         let cells: Vec<&str> = line.split('\t').collect();
         let [owner, name, values, state, test] = cells[..] else { panic!("not five cells: {line}") };
-        Values {
+        Enumerated {
             setting: (owner.to_owned(), name.to_owned()),
             values: values.split(", ").collect(),
             state,

@@ -124,29 +124,14 @@ async fn of_resource(
         ([key, "brand"], _) if resource.name == "Tenant" => {
             boxed(|| pages::editor::of_tenant(visit, key)).await
         }
-        ([key, "rotation"], false) if resource.name == "ClientApp" => {
-            boxed(|| pages::rotation::show(visit, resource, key)).await
-        }
-        ([key, "rotation", id], false) if resource.name == "ClientApp" => {
-            boxed(|| pages::rotation::ask(visit, resource, (key, id))).await
-        }
-        ([key, "rotation", id], true) if resource.name == "ClientApp" => {
-            boxed(|| pages::rotation::end(visit, resource, (key, id))).await
+        ([key, page @ ("rotation" | "safety" | "tokens"), more @ ..], _) if resource.name == "ClientApp" => {
+            boxed(|| of_app(visit, resource, (key, page, more))).await
         }
         ([key, "deliveries"], false) if resource.name == pages::deliveries::NAME => {
             boxed(|| pages::deliveries::show(visit, resource, key)).await
         }
         ([key, "deliveries"], true) if resource.name == pages::deliveries::NAME => {
             boxed(|| pages::deliveries::send_again(visit, resource, key)).await
-        }
-        ([key, "safety"], false) if resource.name == "ClientApp" => {
-            boxed(|| pages::safety::show(visit, resource, key)).await
-        }
-        ([key, "safety"], true) if resource.name == "ClientApp" => {
-            boxed(|| pages::safety::set(visit, resource, key)).await
-        }
-        ([key, "tokens"], _) if resource.name == "ClientApp" => {
-            boxed(|| pages::tokens::answer(visit, resource, key, is_post)).await
         }
         ([key, "trial"], false) if resource.name == "IdpInstance" => {
             boxed(|| pages::provider_trial::show(visit, resource, key)).await
@@ -157,6 +142,24 @@ async fn of_resource(
         ([key, "rights"], false) => boxed(|| pages::rights::show(visit, resource, key)).await,
         ([key, act], false) => boxed(|| pages::act::ask(visit, resource, (key, act))).await,
         ([key, act], true) => boxed(|| pages::act::run(visit, resource, (key, act))).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+/// A page of a client app alone.
+async fn of_app(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, page, more): (&str, &str, &[&str]),
+) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = visit.parts.method == Method::POST;
+    match (page, more, is_post) {
+        ("rotation", [], false) => boxed(|| pages::rotation::show(visit, resource, key)).await,
+        ("rotation", [id], false) => boxed(|| pages::rotation::ask(visit, resource, (key, id))).await,
+        ("rotation", [id], true) => boxed(|| pages::rotation::end(visit, resource, (key, id))).await,
+        ("safety", [], false) => boxed(|| pages::safety::show(visit, resource, key)).await,
+        ("safety", [], true) => boxed(|| pages::safety::set(visit, resource, key)).await,
+        ("tokens", [], _) => boxed(|| pages::tokens::answer(visit, resource, key, is_post)).await,
         _ => Err(nothing_here()),
     }
 }

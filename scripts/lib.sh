@@ -263,14 +263,15 @@ server_log_is_clean() {
 # Builds programs, tests and examples: one set of features for all. The benchmark is left out: clippy checks it.
 build() { cargo build --workspace --exclude chancery-bench --all-targets --locked; }
 
-# Sets `release` to the program of a release. It is compiled once, from the commit that tests/contract/releases names.
+# Sets `release` to the program of a release. It is compiled once, below the folder that `work` names, from the commit that
+# tests/contract/releases names.
 use_release() { # version
     local commit sources
     commit="$(cat "tests/contract/releases/$1/commit")"
     release="$cache/releases/$commit/chancery"
     if [ -e "$release" ]; then return; fi
     echo "compiling release $1"
-    sources="$(mktemp -d)"
+    sources="$(mktemp -d -p "$work")"
     git archive "$commit" | tar -x -C "$sources"
     (cd "$sources" && CARGO_TARGET_DIR="$sources/target" CARGO_PROFILE_DEV_DEBUG=0 \
         cargo build --workspace --exclude chancery-bench --bin chancery --locked --quiet)

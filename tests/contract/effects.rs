@@ -10,6 +10,7 @@ use std::{
 };
 
 use chancery::services;
+use chancery_management::client_app::RESPONSE_TYPES;
 use chancery_record::{Column, Field, Kind};
 use chancery_resource::{
     Action, Op, Shape,
@@ -26,16 +27,25 @@ struct Row {
     test: &'static str,
 }
 
+/// The rows of a table of five columns, below its heading.
+fn cells(text: &'static str, heading: &'static str) -> impl Iterator<Item = [&'static str; 5]> {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(heading));
+    lines.map(|line| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        cells.try_into().unwrap_or_else(|_| panic!("not five cells: {line}"))
+    })
+}
+
 /// The rows of `spec/effects.tsv`.
 fn rows() -> Vec<Row> {
-    let mut lines = include_str!("../../spec/effects.tsv").lines();
-    assert_eq!(lines.next(), Some("owner\tname\teffect\tstate\ttest"));
-    let row = |line: &'static str| {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let [owner, name, effect, state, test] = cells[..] else { panic!("not five cells: {line}") };
-        Row { setting: (owner.to_owned(), name.to_owned()), effect, state, test }
+    let row = |[owner, name, effect, state, test]: [&'static str; 5]| Row {
+        setting: (owner.to_owned(), name.to_owned()),
+        effect,
+        state,
+        test,
     };
-    lines.map(row).collect()
+    cells(include_str!("../../spec/effects.tsv"), "owner\tname\teffect\tstate\ttest").map(row).collect()
 }
 
 /// Some values of an enumeration: of a field, or of an option.
@@ -48,19 +58,13 @@ struct Enumerated {
 
 /// The rows of `spec/values.tsv`.
 fn values() -> Vec<Enumerated> {
-    let mut lines = include_str!("../../spec/values.tsv").lines();
-    assert_eq!(lines.next(), Some("owner\tname\tvalues\tstate\ttest"));
-    let row = |line: &'static str| {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let [owner, name, values, state, test] = cells[..] else { panic!("not five cells: {line}") };
-        Enumerated {
-            setting: (owner.to_owned(), name.to_owned()),
-            values: values.split(", ").collect(),
-            state,
-            test,
-        }
+    let row = |[owner, name, values, state, test]: [&'static str; 5]| Enumerated {
+        setting: (owner.to_owned(), name.to_owned()),
+        values: values.split(", ").collect(),
+        state,
+        test,
     };
-    lines.map(row).collect()
+    cells(include_str!("../../spec/values.tsv"), "owner\tname\tvalues\tstate\ttest").map(row).collect()
 }
 
 /// Whether bodies set a field: not what stands in paths, nor what the server makes.
@@ -84,18 +88,6 @@ fn writes_rows(op: &Op) -> bool {
             | Action::ReplaceMembers(_)
     )
 }
-
-/// The response types of a client app, whose field is a text that lists them.
-const RESPONSE_TYPES: [&str; 8] = [
-    "code",
-    "code id_token",
-    "code id_token token",
-    "code token",
-    "id_token",
-    "id_token token",
-    "none",
-    "token",
-];
 
 /// Each value of each enumeration that can be set.
 fn declared_values() -> BTreeSet<(Setting, &'static str)> {

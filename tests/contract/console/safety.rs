@@ -75,7 +75,7 @@ on_both_engines! {
         for (resource, row, told) in [
             ("IdpInstance", &instance, "Nobody can sign in by this instance"),
             ("IdpType", &kind, "Nobody can sign in by instances of this type"),
-            ("ClientAppFederatedIdentity", &identity, "Tokens of other issuers do not prove an app"),
+            ("ClientAppFederatedIdentity", &identity, "Tokens of other issuers are not accepted as client authentication"),
             ("ClientAppRequestUri", &uri, "Authorization requests with a request URI are refused."),
         ] {
             let page = browser.open(&format!("/console/{resource}/{}", id(row))).await;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use chancery::services;
 use chancery_record::{DefaultValue, Field, Kind};
-use chancery_resource::settings::{CATALOGUE, Entry, Form};
+use chancery_resource::settings::{CATALOGUE, Entry, Form, clock};
 
 use super::{Row, can_be_set, owner_of_options, rows, values, writes_rows};
 
@@ -13,7 +13,7 @@ const PAGE: &str = "docs/settings.md";
 const HEAD: &str = "# What each setting does
 
 Made from the declarations of fields and options, `spec/effects.tsv` and `spec/values.tsv` by `tests/contract/effects/page.rs`; do not
-edit. Each row has a test that changes the setting and sees the effect. What is *refused when used* is stored as documented, and this
+edit. A test in these files covers each row. What is *refused when used* is stored as documented, and this
 release refuses its use: requests get an error with a description, and the console shows it with a badge.
 
 A length of time is written as `[d.]hh:mm:ss` or by ISO 8601. An option without a value has its default; where none is named, it is empty.
@@ -25,13 +25,6 @@ fn code(text: &str) -> String {
 
 fn listed(words: &[&str]) -> String {
     words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
-}
-
-/// A length of time in milliseconds, as options have it.
-fn clock(length: i64) -> String {
-    let (days, rest) = (length / 86_400_000, length / 1000 % 86_400);
-    let clock = format!("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
-    code(&if days == 0 { clock } else { format!("{days}.{clock}") })
 }
 
 /// What a value of a field can be.
@@ -57,7 +50,7 @@ fn of_form(form: Form) -> String {
     let fixed = match form {
         Form::Flag => "`true` or `false`",
         Form::Number(min, max) => return format!("{min} to {max}"),
-        Form::Span(min, max) => return format!("{} to {}", clock(min), clock(max)),
+        Form::Span(min, max) => return format!("{} to {}", code(&clock(min)), code(&clock(max))),
         Form::Choice(words) => return listed(words),
         Form::Text => "text",
         Form::MailServer => "settings of a mail server, as JSON",

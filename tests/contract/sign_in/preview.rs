@@ -293,7 +293,7 @@ on_both_engines! {
         assert_eq!(refusal(asking.clone()).await, Value::Null);
         for (members, back, error, words) in [
             (json!({ "enabled": false }), json!({ "enabled": true }), "unauthorized_client", "not enabled"),
-            (json!({ "allowUserLogin": false }), json!({ "allowUserLogin": true }), "unauthorized_client", ""),
+            (json!({ "allowUserLogin": false }), json!({ "allowUserLogin": true }), "unauthorized_client", "Nobody signs in"),
             (json!({ "isRestricted": true }), json!({ "isRestricted": false }), "access_denied", "restricted"),
             (json!({ "subjectType": "Pairwise" }), json!({ "subjectType": "Public" }), "unauthorized_client", "Pairwise"),
             (json!({ "accessGrantConsent": "External" }), json!({ "accessGrantConsent": "Implicit" }), "consent_required", "administrator"),

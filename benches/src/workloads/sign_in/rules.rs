@@ -54,8 +54,8 @@ pub async fn run(bench: &mut Bench, seeds: &Seeds) -> Result<()> {
                 for (name, one) in &both {
                     let make =
                         async |site: Arc<Site>, place: Place| Ok(Visitor::new(site, place, by_password));
-                    let told = load(bench, one, CLIENTS, make).await?;
-                    bench.note(workload, name, round, told);
+                    let figures = load(bench, one, CLIENTS, make).await?;
+                    bench.note(workload, name, round, figures);
                 }
             }
         }
@@ -85,15 +85,15 @@ async fn prepare(at: &Contestant, has_rules: bool) -> Result<()> {
         let answer = visitor.tokens(&mut client).await?.map_err(fault)?;
         let answer: Value = serde_json::from_slice(&answer).doing("a token answer")?;
         let part = text(&answer, "id_token").split('.').nth(1).unwrap_or_default();
-        let told: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part)?)?;
-        let count = |name: &str| told.get(name).and_then(Value::as_array).map_or(0, Vec::len);
+        let id_token: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part)?)?;
+        let count = |name: &str| id_token.get(name).and_then(Value::as_array).map_or(0, Vec::len);
         let is_as_meant = if has_rules {
             count("groups") >= GROUPS && count("roles") > RULES / 2
         } else {
             count("groups") < 5 && count("roles") == 0
         };
         if !is_as_meant {
-            return Err(fault(format!("the ID token tells something else: {told}")));
+            return Err(fault(format!("unexpected claims in the ID token: {id_token}")));
         }
     }
     Ok(())

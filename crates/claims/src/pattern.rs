@@ -4,7 +4,6 @@ use regex_automata::{
     meta::{Config, Regex},
     nfa::thompson::WhichCaptures,
 };
-
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use crate::reading::ParsedPattern;

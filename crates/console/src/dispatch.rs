@@ -159,7 +159,8 @@ async fn of_app(
         ("rotation", [id], true) => boxed(|| pages::rotation::end(visit, resource, (key, id))).await,
         ("safety", [], false) => boxed(|| pages::safety::show(visit, resource, key)).await,
         ("safety", [], true) => boxed(|| pages::safety::set(visit, resource, key)).await,
-        ("tokens", [], _) => boxed(|| pages::tokens::answer(visit, resource, key, is_post)).await,
+        ("tokens", [], false) => boxed(|| pages::tokens::show(visit, resource, key)).await,
+        ("tokens", [], true) => boxed(|| pages::tokens::run(visit, resource, key)).await,
         _ => Err(nothing_here()),
     }
 }

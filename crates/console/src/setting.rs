@@ -1,6 +1,6 @@
 //! A setting: an option of the catalogue as a form asks for it, and what it is in words.
 
-use chancery_resource::settings::{Entry, Form, flag, span};
+use chancery_resource::settings::{Entry, Form, clock, flag, span};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -26,14 +26,6 @@ const MAIL: [(&str, &str); 5] = [
 fn in_unit(milliseconds: i64) -> Option<(i64, &'static str)> {
     let fitting = |(_, unit): &&(&str, i64)| milliseconds % unit == 0 && (milliseconds > 0 || *unit == 1000);
     UNITS.iter().find(fitting).map(|(name, unit)| (milliseconds / unit, *name))
-}
-
-/// A length of time as options hold it: `[d.]hh:mm:ss`.
-fn clock(milliseconds: i64) -> String {
-    let seconds = milliseconds / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let clock = format!("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
-    if days == 0 { clock } else { format!("{days}.{clock}") }
 }
 
 /// A value in words: what is in effect, or would be.
@@ -189,9 +181,9 @@ fn mail_server(name: &str, host: &str, form: &Parameters) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chancery_resource::settings::{CATALOGUE, Form};
+    use chancery_resource::settings::{CATALOGUE, Form, clock};
 
-    use super::{clock, controls, in_unit, in_words, sent};
+    use super::{controls, in_unit, in_words, sent};
     use crate::words::Words;
 
     #[test]

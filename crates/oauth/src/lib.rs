@@ -41,7 +41,7 @@ pub use authorize::{
     acr::AcrValues,
     addressing::{Addressing, Reply},
     answer::{Answer, Delivery, with_query},
-    check::{Checked, SignInFacts, Terms, check_request, grantable_scope, whole_scope},
+    check::{Checked, SignInFacts, Terms, check_request, grantable_scope, may_have, whole_scope},
     claims_request::{ClaimsRequest, RequestedClaim},
     prompt::{Pages, Prompt},
     request::{AuthorizationRequest, meant},

@@ -18,6 +18,8 @@ use uuid::Uuid;
 pub use self::load::load;
 use crate::{claims::RulesInForce, granted::Granted, second_factor::OfferedFactor};
 
+/// Why a client app gets no tokens.
+pub const NOT_SERVING: &str = "The client app is not enabled, or its subscription is not active.";
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
 
@@ -254,8 +256,7 @@ impl Application {
 
     /// Whether the client app may be granted this word of a scope now.
     pub fn may_have(&self, word: &str) -> bool {
-        let asked = Scope::parse(word).ok();
-        self.grantable(asked.as_ref()).is_ok_and(|granted| granted.has(word))
+        with_facts(self, |facts| chancery_oauth::may_have(word, facts))
     }
 
     /// The tenant of this id.

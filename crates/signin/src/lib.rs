@@ -91,4 +91,4 @@ pub use refused_requests::{RefusedKind, RefusedRequest, RefusedRequests, write_r
 pub use registered::Registered;
 pub use reset::{RESET, RESET_PATH, ResetLink, ResetPlace, ResetRequest, reset_page};
 pub use step::GivenConsent;
-pub use userinfo::UserInfoRefusal;
+pub use userinfo::{LACKS_OPENID, UserInfoRefusal};

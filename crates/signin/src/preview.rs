@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use self::document::{Place, Ready, refused};
 use crate::{
-    application::{Application, load, with_facts},
+    application::{Application, NOT_SERVING, load, with_facts},
     audience::{as_registered, audience},
     authorize::judge,
     claims::Preview,
@@ -62,7 +62,7 @@ fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<Ready, Json>, Problem>
     check_named(context, tx, &asked)?;
     let Value::Id(id) = id else { return Err(Problem::not_found(CLIENT_APP.name)) };
     let Some(application) = load(tx, id)?.filter(|found| found.enabled) else {
-        let refusal = unauthorized("The client app is not enabled, or its subscription is not active.");
+        let refusal = Refusal::new(Code::UnauthorizedClient, NOT_SERVING);
         return Ok(Err(refused(Place::default(), refusal)));
     };
     let place = find_place(tx, &application, &asked)?;
@@ -130,10 +130,6 @@ fn read(
         granted,
         now: context.now,
     }))
-}
-
-const fn unauthorized(detail: &'static str) -> Refusal {
-    Refusal::new(Code::UnauthorizedClient, detail)
 }
 
 /// Why a person is not admitted, for administrators.

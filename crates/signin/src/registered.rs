@@ -5,7 +5,7 @@ use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use uuid::Uuid;
 
-use crate::provider::Provider;
+use crate::{application::ServingTenant, provider::Provider};
 
 /// What is registered of a client app.
 pub struct Registered {
@@ -28,8 +28,9 @@ impl Provider<'_> {
         now: Timestamp,
     ) -> Result<Option<Registered>, Problem> {
         let Some(found) = self.applications.find_any(self.store, client).await? else { return Ok(None) };
-        let is_here = found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some());
-        let served = found.tenants.iter().filter(|tenant| found.serving(tenant.facts.id, issuing).is_some());
+        let is_served = |tenant: &&ServingTenant| issuing.is_none_or(|id| id == tenant.facts.id);
+        let mut served = found.tenants.iter().filter(is_served).peekable();
+        let is_here = served.peek().is_some();
         let needs_pkce = found.is_public || found.is_native || found.needs_pkce(served);
         let scopes: Vec<&str> = found.scopes.iter().map(|scope| scope.key.as_str()).collect();
         let mut facts = vec![

@@ -9,6 +9,7 @@ use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
 use chancery_store::Mode;
 
 use crate::{
+    application::NOT_SERVING,
     claims::{Pending, ReleasedClaims, pending_exchange},
     grant::Grant,
     granted::Granted,
@@ -131,8 +132,7 @@ impl Provider<'_> {
     pub async fn grant(self, rights: &Rights, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
         let mut pending = grant(self.store, self.tokens, rights, request).await?;
         if let Some((gid, claims)) = pending.of_person() {
-            let detail = "The client app is not enabled, or its subscription is not active.";
-            let refused = OAuthError::new(400, "unauthorized_client", detail);
+            let refused = OAuthError::new(400, "unauthorized_client", NOT_SERVING);
             let application = self.applications.find(self.store, claims.client_id).await?.ok_or(refused)?;
             application.check_served()?;
             let (master, now) = (self.context.master.clone(), request.now);

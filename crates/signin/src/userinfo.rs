@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::{claims, grant::Grant, person, provider::Provider, ruled::Making};
 
+/// Why there are no claims for an access token without the scope `openid`.
+pub const LACKS_OPENID: &str = "The access token was not granted the scope openid.";
+
 /// Why there are no claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserInfoRefusal {

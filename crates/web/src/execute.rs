@@ -9,11 +9,11 @@ use bytes::Bytes;
 use chancery_auth::Caller;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    Action, Answer, Authority, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions,
-    Problem, Reply, Request, Shape, Steps, explain, finish, read_later, run,
+    Action, Answer, Authority, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Problem, Reply,
+    Request, Shape, Steps, explain, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
-use http::{HeaderMap, HeaderName, Response, header, request::Parts};
+use http::{Response, header, request::Parts};
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -27,7 +27,9 @@ use crate::{
     compress::{compress, is_compressible},
     event_stream::{self, Reader},
     idempotency::{self, Claim},
-    request::{check_accept, is_merge_patch, media_type, read_form, text},
+    request::{
+        check_accept, check_query, conditions, is_merge_patch, media_type, read_form, take_dry_run, text,
+    },
     route::Entry,
     trace::TraceId,
 };
@@ -240,31 +242,6 @@ async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Prob
     body::off_workers(app, move || idempotency::digest(&parts, &bytes)).await
 }
 
-/// Refuses query parameters that the operation does not have. Lists judge theirs by themselves.
-fn check_query(op: &Op, query: &[(String, String)]) -> Result<(), Problem> {
-    if op.is_list() {
-        return Ok(());
-    }
-    if let Some((name, _)) = query.iter().find(|(name, _)| !op.query.iter().any(|own| own.name == name)) {
-        return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
-    }
-    let times = |name: &str| query.iter().filter(|(known, _)| known == name).count();
-    match op.query.iter().find(|own| !own.is_repeated() && times(own.name) > 1) {
-        Some(own) => Err(Problem::invalid(format!("The query parameter {} is there twice.", own.name))),
-        None => Ok(()),
-    }
-}
-
-/// Removes `dryRun` from the query.
-fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
-    let Some(at) = query.iter().position(|(name, _)| name == "dryRun") else { return Ok(false) };
-    match query.remove(at).1.as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(Problem::invalid("dryRun is true or false.")),
-    }
-}
-
 /// A call in progress.
 struct Running<'a> {
     authorized: AuthorizedRequest<'a>,
@@ -472,21 +449,6 @@ impl Running<'_> {
         add_headers(&mut response, answer.headers);
         Ok(response)
     }
-}
-
-/// The preconditions of a request.
-fn conditions(headers: &HeaderMap, op: &Op) -> Result<Preconditions, Problem> {
-    let if_match = all_of(headers, header::IF_MATCH);
-    if if_match.is_some() && !op.has_item() {
-        return Err(Problem::invalid("If-Match is about one item that is there. Leave it out here."));
-    }
-    Ok(Preconditions { if_match, if_none_match: all_of(headers, header::IF_NONE_MATCH) })
-}
-
-/// The values of all lines of a list header, joined.
-fn all_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    let lines: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
-    if lines.is_empty() { None } else { Some(lines.join(",")) }
 }
 
 enum Sent {

@@ -1,8 +1,8 @@
-//! Parsing of requests: query and media types.
+//! Parsing of requests: query, preconditions and media types.
 
 use std::cmp::Reverse;
 
-use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
+use chancery_resource::{Action, Body, Custom, Method, Op, Preconditions, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 
@@ -168,6 +168,46 @@ pub fn is_merge_patch(op: &Op, media: Option<MediaType>) -> Result<bool, Problem
             Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header(header, types))
         }
     }
+}
+
+/// Refuses query parameters that the operation does not have. Lists judge theirs by themselves.
+pub fn check_query(op: &Op, query: &[(String, String)]) -> Result<(), Problem> {
+    if op.is_list() {
+        return Ok(());
+    }
+    if let Some((name, _)) = query.iter().find(|(name, _)| !op.query.iter().any(|own| own.name == name)) {
+        return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
+    }
+    let times = |name: &str| query.iter().filter(|(known, _)| known == name).count();
+    match op.query.iter().find(|own| !own.is_repeated() && times(own.name) > 1) {
+        Some(own) => Err(Problem::invalid(format!("The query parameter {} is there twice.", own.name))),
+        None => Ok(()),
+    }
+}
+
+/// Removes `dryRun` from the query.
+pub fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
+    let Some(at) = query.iter().position(|(name, _)| name == "dryRun") else { return Ok(false) };
+    match query.remove(at).1.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Problem::invalid("dryRun is true or false.")),
+    }
+}
+
+/// The preconditions of a request.
+pub fn conditions(headers: &HeaderMap, op: &Op) -> Result<Preconditions, Problem> {
+    let if_match = all_of(headers, header::IF_MATCH);
+    if if_match.is_some() && !op.has_item() {
+        return Err(Problem::invalid("If-Match is about one item that is there. Leave it out here."));
+    }
+    Ok(Preconditions { if_match, if_none_match: all_of(headers, header::IF_NONE_MATCH) })
+}
+
+/// The values of all lines of a list header, joined.
+fn all_of(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
+    let lines: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+    if lines.is_empty() { None } else { Some(lines.join(",")) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use chancery_auth::{Claims, ID_TOKEN, Issuer};
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, ProblemKind};
-use chancery_signin::UserInfoRefusal;
+use chancery_signin::{LACKS_OPENID, UserInfoRefusal};
 use http::{Method, Response, request::Parts};
 use serde_json::{Value, json};
 
@@ -43,9 +43,8 @@ pub async fn answer(
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
         Err(UserInfoRefusal::NotServed(detail)) => Err(Problem::new(ProblemKind::Conflict, detail)),
         Err(UserInfoRefusal::InsufficientScope) => {
-            let detail = "The access token was not granted the scope openid.";
             let challenge = "Bearer realm=\"chancery\", error=\"insufficient_scope\", scope=\"openid\"";
-            Err(Problem::new(ProblemKind::Forbidden, detail).with_header("www-authenticate", challenge))
+            Err(Problem::new(ProblemKind::Forbidden, LACKS_OPENID).with_header("www-authenticate", challenge))
         }
     }
 }

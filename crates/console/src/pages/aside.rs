@@ -48,7 +48,7 @@ pub async fn own_cards(
     }
 }
 
-/// That a row is stored and not served, with what is refused.
+/// The badge of a stored row that is not supported, with what is refused.
 fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<Card> {
     let found = unserved_row(resource.name, |member| row[member].as_str())?;
     let words = visit.words;

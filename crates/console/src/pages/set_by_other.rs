@@ -122,10 +122,12 @@ pub async fn card(
     told(visit, &[of], visit.words.page("set_by_others_about")).await
 }
 
-/// The platform group of a group of the user store, if the caller may list it.
+/// The platform group of a group of the user store, if the caller may list it and ask about it.
 async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
     let list = find("ApplicationGroup", false).and_then(|groups| visit.may(groups.list));
-    let Some(list) = list else { return Ok(None) };
+    let Some((list, _)) = list.zip(visit.may(operation("GetCredentialsSetByOthers"))) else {
+        return Ok(None);
+    };
     let mut input = Input::of(list, Vec::new());
     input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
     let rows = Box::pin(visit.perform(input)).await?.json();

@@ -1,6 +1,6 @@
 //! What tokens of a person would tell a client app, and by what. Nothing is issued.
 
-use std::{collections::BTreeSet, pin::Pin};
+use std::collections::BTreeSet;
 
 use chancery_oauth::{SignInFacts, whole_scope};
 use chancery_record::Field;
@@ -46,21 +46,11 @@ pub fn act(visit: &Visit<'_>, resource: &Resource, here: &str) -> Option<Value> 
     })
 }
 
-/// Shows the form, or the preview of what was sent. It is apart from the futures of other pages, which need much stack.
-pub fn answer<'a>(
-    visit: &'a Visit<'a>,
-    resource: &'static Resource,
-    key: &'a str,
-    is_post: bool,
-) -> Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Problem>> + Send + 'a>> {
-    if is_post { Box::pin(run(visit, resource, key)) } else { Box::pin(show(visit, resource, key)) }
-}
-
 /// Shows the form: with all that the client app may ask for.
 ///
 /// # Errors
 /// The operations' own.
-async fn show(
+pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
@@ -75,7 +65,7 @@ async fn show(
 ///
 /// # Errors
 /// What has no place in the form.
-async fn run(
+pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,

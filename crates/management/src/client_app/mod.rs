@@ -17,6 +17,8 @@ pub mod secret;
 pub mod token_preview;
 pub mod uri;
 
+pub use rules::RESPONSE_TYPES;
+
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationUser};
 use chancery_record::{
     DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The response types that a client app may be allowed.
-const RESPONSE_TYPES: [&str; 8] = [
+pub const RESPONSE_TYPES: [&str; 8] = [
     "code",
     "code id_token",
     "code id_token token",

@@ -53,7 +53,7 @@ record! {
 static BODY: BodyForm = BodyForm::of::<TokenPreview>("TokenPreview");
 static REPLY: JsonForm = JsonForm { name: "PreviewedTokens", schema };
 
-/// By what a claim is told.
+/// Why a claim is included.
 const ORIGINS: [&str; 6] =
     ["Protocol", "SignIn", "Scope", "ClaimsParameter", "ClaimRule", "IncludeGroupsClaims"];
 

@@ -94,13 +94,16 @@ pub fn grantable_scope(asked: Option<&Scope>, facts: &SignInFacts<'_>) -> Result
     }
 }
 
+/// Whether a client app can be granted this word of a scope.
+pub fn may_have(word: &str, facts: &SignInFacts<'_>) -> bool {
+    let Ok(asked) = Scope::parse(word) else { return false };
+    grantable_scope(Some(&asked), facts).is_ok_and(|granted| granted.has(word))
+}
+
 /// All that a client app can be granted, as far as one scope holds it.
 pub fn whole_scope(facts: &SignInFacts<'_>) -> Scope {
-    let can_be_granted = |word: &&str| {
-        let asked = Scope::parse(word).ok();
-        asked.is_some() && grantable_scope(asked.as_ref(), facts).is_ok_and(|granted| granted.has(word))
-    };
-    Scope::of_first(STANDARD_SCOPES.into_iter().chain(facts.scopes.iter().copied()).filter(can_be_granted))
+    let all = STANDARD_SCOPES.into_iter().chain(facts.scopes.iter().copied());
+    Scope::of_first(all.filter(|word| may_have(word, facts)))
 }
 
 fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) -> Result<(), Refusal> {

@@ -23,17 +23,17 @@ pub struct SealedColumn {
     ids: Vec<&'static str>,
 }
 
-/// What came of a piece.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Rows of a column that were read, with the values that are to be stored.
+#[derive(Clone, Debug, Default)]
 pub struct Resealed {
     /// The row number of the last row that was read; none after the last piece.
     pub last: Option<i64>,
     /// Rows that were read.
     pub rows: u64,
-    /// Values that were encrypted again.
-    pub renewed: u64,
     /// Values that no key of the file decrypts.
     pub unknown: u64,
+    /// Of each value that an older key encrypted the row number, the value, and the one that takes its place.
+    pub renewed: Vec<(i64, Value, Value)>,
 }
 
 impl SealedColumn {
@@ -74,18 +74,17 @@ impl SealedColumn {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Encrypts the values of the next rows again that an older key encrypted. A value that somebody changes meanwhile is left as
-    /// it is: it was encrypted under the first key then.
+    /// Reads the next rows, and encrypts their values again that an older key encrypted.
     ///
     /// # Errors
     /// The store's.
-    pub fn reseal(&self, tx: &mut Tx<'_>, master: &MasterKey, after: i64) -> Result<Resealed, Error> {
+    pub fn read(&self, tx: &mut Tx<'_>, master: &MasterKey, after: i64) -> Result<Resealed, Error> {
         let Self { table, column, ids, .. } = self;
         let read = [&["rid", *column], ids.as_slice()].concat().join(", ");
         let text = format!(
             "SELECT {read} FROM {table} WHERE rid > ?1 AND {column} IS NOT NULL ORDER BY rid LIMIT {PIECE}"
         );
-        let (mut done, mut renewed) = (Resealed::default(), Vec::new());
+        let mut done = Resealed::default();
         tx.query(&text, &[Value::Int(after)], |row| {
             let rid = row.int(0)?;
             (done.last, done.rows) = (Some(rid), done.rows + 1);
@@ -98,17 +97,25 @@ impl SealedColumn {
                 return Ok(());
             };
             match master.open(&about, &sealed).map(|plain| master.seal(&about, plain.expose())) {
-                Some(new) => renewed.push((rid, cell.to_value(), as_stored(&cell, new))),
+                Some(new) => done.renewed.push((rid, cell.to_value(), as_stored(&cell, new))),
                 None => done.unknown += 1,
             }
             Ok(())
         })?;
-        let update = format!("UPDATE {table} SET {column} = ?1 WHERE rid = ?2 AND {column} = ?3");
-        for (rid, was, new) in renewed {
-            raw::queue(tx, &update, vec![new, Value::Int(rid), was])?;
-            done.renewed += 1;
-        }
         Ok(done)
+    }
+
+    /// Stores values that were encrypted again. One that somebody changed since is left as it is: it was encrypted under the first key
+    /// then.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn keep(&self, tx: &mut Tx<'_>, renewed: Vec<(i64, Value, Value)>) -> Result<(), Error> {
+        let Self { table, column, .. } = self;
+        let update = format!("UPDATE {table} SET {column} = ?1 WHERE rid = ?2 AND {column} = ?3");
+        renewed
+            .into_iter()
+            .try_for_each(|(rid, was, new)| raw::queue(tx, &update, vec![new, Value::Int(rid), was]))
     }
 }
 

@@ -267,6 +267,14 @@ pub fn number(text: &str) -> Option<i64> {
     text.trim().parse().ok()
 }
 
+/// A length of time as options hold it: `[d.]hh:mm:ss`.
+pub fn clock(milliseconds: i64) -> String {
+    let seconds = milliseconds / 1000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let clock = format!("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    if days == 0 { clock } else { format!("{days}.{clock}") }
+}
+
 /// A length of time in milliseconds: `[d.]hh:mm:ss`, perhaps with a fraction of a second, or ISO 8601, where
 /// a day has 24 hours.
 pub fn span(text: &str) -> Option<i64> {

@@ -9,6 +9,6 @@ mod options;
 mod together;
 
 pub use catalogue::{CATALOGUE, Entry, Owner};
-pub use form::{Form, OWN_PATHS, flag, links, span, words};
+pub use form::{Form, OWN_PATHS, clock, flag, links, span, words};
 pub use options::Options;
 pub use together::Beside;

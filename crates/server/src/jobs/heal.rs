@@ -11,7 +11,7 @@ use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 use chancery_web::App;
 
 use super::{
-    Job,
+    Job, Progress,
     place::{begin_trail, tree_of},
 };
 
@@ -34,9 +34,6 @@ pub fn job(app: &Arc<App>) -> Job {
     };
     Job::new(NAME, REST, work).exclusive()
 }
-
-/// Learns how many rows a job reads once, and how many of them are done.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Repairs every trail to which an older program appended. Returns the number of events that had no position.
 ///

@@ -32,6 +32,9 @@ use self::mail::MailSettings;
 
 pub use lease::Leases;
 
+/// Learns how many rows a job reads once, and how many of them are done.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
 /// All background jobs of a server.
 pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Vec<Job> {
     let (store, context) = (&app.store, &app.context);

@@ -10,10 +10,7 @@ use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, State
 use chancery_web::App;
 use tokio::time::{Instant, sleep};
 
-use super::{
-    Job,
-    heal::{self, Progress},
-};
+use super::{Job, Progress, heal};
 
 /// The metrics of events.
 pub static FIGURES: [Figure; 3] = [

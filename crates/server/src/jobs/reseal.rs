@@ -14,7 +14,7 @@ use chancery_resource::{MasterKey, SealedColumn};
 use chancery_store::{Class, Error, Mode, Store, Tx};
 use chancery_web::App;
 
-use super::{Job, heal::Progress};
+use super::{Job, Progress};
 use crate::start::services;
 
 /// The rest before each run; nothing is left to do after the first that succeeds.
@@ -87,10 +87,16 @@ pub async fn reseal(store: &Store, master: &MasterKey, progress: Progress<'_>) -
         let mut after = i64::MIN;
         loop {
             progress(rows, done);
-            let (column, master) = (column.clone(), master.clone());
-            let piece = move |tx: &mut Tx<'_>| column.reseal(tx, &master, after);
-            let piece = store.run("Reseal", Mode::Write, None, piece).await?;
-            (done, renewed, unknown) = (done + piece.rows, renewed + piece.renewed, unknown + piece.unknown);
+            let (reading, master) = (column.clone(), master.clone());
+            let read = move |tx: &mut Tx<'_>| reading.read(tx, &master, after);
+            let piece = store.run("FindFormerlySealed", Mode::Long, None, read).await?;
+            (done, unknown) = (done + piece.rows, unknown + piece.unknown);
+            if !piece.renewed.is_empty() {
+                renewed += piece.renewed.len() as u64;
+                let (keeping, values) = (column.clone(), piece.renewed);
+                let keep = move |tx: &mut Tx<'_>| keeping.keep(tx, values.clone());
+                store.run("Reseal", Mode::Write, None, keep).await?;
+            }
             let Some(last) = piece.last else { break };
             after = last;
         }

@@ -53,7 +53,7 @@ impl Requested {
         let is_left = |name: &str| scope_of(name).is_none_or(|word| word == GROUPS || is_granted(word));
         self.userinfo.retain(|name, _| is_left(name));
         self.id_token.retain(|name, _| is_left(name));
-        self.entries &= is_granted(ENTRIES);
+        self.entries = self.entries && is_granted(ENTRIES);
         self
     }
 

@@ -117,7 +117,7 @@ impl Asked {
 
     /// Whether entries of the user can be told.
     pub fn wants_entries(&self) -> bool {
-        self.has("profile") || self.requested.may_name_entries()
+        self.has(ENTRIES) || self.requested.may_name_entries()
     }
 
     /// Whether groups are told in this place, whatever rules do.
@@ -178,7 +178,7 @@ impl Asked {
     }
 }
 
-/// By what a claim is told.
+/// Why a claim is included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// By this scope, which is granted.

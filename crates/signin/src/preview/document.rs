@@ -11,6 +11,7 @@ use crate::{
     claims::{Ground, Preview, Reasons, Withheld},
     granted::Granted,
     tokens::{IdToken, Lifetimes, Tokens},
+    userinfo::LACKS_OPENID,
 };
 
 /// Claims of the protocol that are known only once a person has signed in and a token is issued.
@@ -84,10 +85,8 @@ impl Ready {
         let lacks_openid = !granted.has(OPENID);
         let no_id_token = lacks_openid
             .then(|| json!({ "error": null, "detail": "Without the scope openid there is no ID token." }));
-        let no_userinfo = lacks_openid.then(|| {
-            let detail = "The access token was not granted the scope openid.";
-            json!({ "error": "insufficient_scope", "detail": detail })
-        });
+        let no_userinfo =
+            lacks_openid.then(|| json!({ "error": "insufficient_scope", "detail": LACKS_OPENID }));
         let no_userinfo = no_userinfo.or_else(|| self.of_userinfo.map(told_refusal));
         let documents = [
             document(&members(id_token), of_id_token, no_id_token.as_ref()),

@@ -82,13 +82,15 @@ impl Settings {
         let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
             FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
             JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-            WHERE i.id = ?1 ORDER BY c.valid_to DESC, c.id LIMIT 20";
+            WHERE i.id = ?1 ORDER BY c.cert_type NOT IN ('OidcTokenSigning', 'OidcTokenEncryption'), c.valid_to DESC, c.id \
+            LIMIT 20";
         let (master, now) = (&call.context.app.master, call.context.now.0);
         tx.query(text, &[instance], |row| {
             let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
+            let is_of_use = ["OidcTokenSigning", "OidcTokenEncryption"].contains(&kind);
             let is_valid = (row.int(5)?..row.int(6)?).contains(&now);
             let sealed = if row.is_null(4)? { None } else { Some(row.text(4)?) };
-            let key = sealed.filter(|_| is_valid).and_then(|sealed| {
+            let key = sealed.filter(|_| is_of_use && is_valid).and_then(|sealed| {
                 let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed)?;
                 PrivateKey::read(&BASE64_STANDARD.decode(text).ok()?, None).ok()
             });
@@ -107,7 +109,7 @@ impl Settings {
                 _ => false,
             };
             if !is_used {
-                let why = if ["OidcTokenSigning", "OidcTokenEncryption"].contains(&kind) {
+                let why = if is_of_use {
                     "it is not valid now, or has no private key of a kind that serves"
                 } else {
                     "certificates of this type are not used here"

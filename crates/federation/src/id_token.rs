@@ -7,7 +7,7 @@ use chancery_oauth::{Algorithm, Jwk, KeyMiss, TokenParts, fitting_keys};
 use chancery_record::{Json, Timestamp};
 
 use crate::{
-    Check, Client,
+    Check, Client, Demands,
     check::{text, told},
 };
 
@@ -29,6 +29,8 @@ pub struct Expected<'a> {
     pub nonce: &'a str,
     /// The access token that came with it.
     pub access_token: &'a str,
+    /// What was demanded of the sign-in.
+    pub demands: &'a Demands,
     /// The time.
     pub now: Timestamp,
 }

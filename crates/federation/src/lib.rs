@@ -23,7 +23,7 @@ pub use discovery::{Discovery, discovery_address, judge_discovery};
 pub use id_token::{Expected, judge_id_token};
 pub use keys::judge_keys;
 pub use provider::{Client, Kind};
-pub use request::{Asked, authorization_address, judge_request};
+pub use request::{Asked, Demands, authorization_address, judge_request};
 pub use state::TrialState;
 pub use token::{TokenRequest, Tokens, judge_tokens, token_request};
 pub use user_info::judge_user_info;

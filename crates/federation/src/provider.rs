@@ -63,7 +63,7 @@ pub struct Client {
     pub authority: String,
     /// `ClientId`
     pub id: String,
-    /// `AdditionalScopes`, beside `openid` and `profile`.
+    /// `AdditionalScopes`, beside `openid`, `profile` and `email`.
     pub scopes: Vec<String>,
     /// `RequestResources` (RFC 8707).
     pub resources: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Client {
 impl Client {
     /// All scopes that are asked for, each once.
     pub fn all_scopes(&self) -> Vec<&str> {
-        let mut all = vec!["openid", "profile"];
+        let mut all = vec!["openid", "profile", "email"];
         for scope in &self.scopes {
             if !all.contains(&scope.as_str()) {
                 all.push(scope);

@@ -14,6 +14,35 @@ pub struct Asked<'a> {
     pub nonce: &'a str,
     /// `code_verifier`
     pub verifier: &'a str,
+    /// What the client app demands of the sign-in.
+    pub demands: &'a Demands,
+}
+
+/// What a client app demands of a sign-in, which the provider is asked for in turn (OpenID Connect Core 1.0, section 3.1.2.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Whether the person must sign in anew (`prompt=login`).
+    pub login: bool,
+    /// How long ago the person may have signed in, in seconds (`max_age`).
+    pub max_age: Option<u64>,
+    /// Who is expected (`login_hint`).
+    pub login_hint: Option<String>,
+    /// The authentication context classes that will do (`acr_values`).
+    pub acr_values: Vec<String>,
+}
+
+impl Demands {
+    fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let acr_values = Some(self.acr_values.join(" ")).filter(|values| !values.is_empty());
+        [
+            ("prompt", self.login.then(|| "login".to_owned())),
+            ("max_age", self.max_age.map(|seconds| seconds.to_string())),
+            ("login_hint", self.login_hint.clone()),
+            ("acr_values", acr_values),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+    }
 }
 
 /// Where a browser is sent to: with state, nonce and PKCE by S256.
@@ -28,6 +57,7 @@ pub fn authorization_address(discovery: &Discovery, client: &Client, asked: Aske
         ("code_challenge", Challenge::of(asked.verifier).to_string()),
         ("code_challenge_method", "S256".to_owned()),
     ];
+    fields.extend(asked.demands.fields());
     fields.extend(client.resources.iter().map(|resource| ("resource", resource.clone())));
     let fields: Vec<(String, String)> =
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

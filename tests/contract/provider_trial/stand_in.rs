@@ -62,6 +62,8 @@ pub struct Behaviour {
     pub key_use: Option<&'static str>,
     /// Whether another key signs.
     pub signs_by_another: bool,
+    /// Whether that key is published in the place of the first, as `k2`.
+    pub publishes_another: bool,
     /// The answer of the token endpoint.
     pub tokens: Option<(u16, Value)>,
     /// The answer of UserInfo.
@@ -176,9 +178,11 @@ impl StandIn {
                 (200, with(document, &behaviour.document))
             }
             "/keys" => {
-                let (x, y) = self.key.public_key().as_ref()[1..].split_at(32);
+                let (key, kid) =
+                    if behaviour.publishes_another { (&self.other, "k2") } else { (&self.key, "k") };
+                let (x, y) = key.public_key().as_ref()[1..].split_at(32);
                 let key = json!({
-                    "kty": "EC", "crv": "P-256", "x": base64(x), "y": base64(y), "kid": "k",
+                    "kty": "EC", "crv": "P-256", "x": base64(x), "y": base64(y), "kid": kid,
                     "use": behaviour.key_use.unwrap_or("sig"),
                 });
                 (200, json!({ "keys": [key] }))

@@ -5,7 +5,7 @@ use chancery_record::Json;
 
 use super::Expected;
 use crate::{
-    Check,
+    Check, Demands,
     check::{text, told},
 };
 
@@ -24,7 +24,9 @@ pub fn judge(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Che
         authorized_party(claims, &client.id),
         subject(claims),
     ];
-    checks.extend(times(claims, expected.now.0.div_euclid(1000)));
+    let now = expected.now.0.div_euclid(1000);
+    checks.extend(times(claims, now));
+    checks.extend(sign_in_time(claims, expected, now));
     let nonce = text(claims, "nonce").is_some_and(|nonce| nonce == expected.nonce);
     let detail = if nonce { "nonce is that of the request." } else { "nonce is not that of the request." };
     checks.push(Check::new("nonce", nonce, detail));
@@ -103,6 +105,28 @@ fn times(claims: &Json, now: i64) -> [Check; 2] {
         Some(_) => (true, "iat is just now."),
     };
     [check("expiry", end), check("issuedAt", made)]
+}
+
+/// Where a sign-in of a certain age was demanded, `auth_time` must tell one (section 3.1.3.7, rule 13).
+fn sign_in_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Check> {
+    let Demands { login, max_age, .. } = expected.demands;
+    // a sign-in that was demanded anew may have taken the time that a request has
+    let oldest = max_age.or(login.then_some(OLDEST.unsigned_abs()))?;
+    let check = |passed, detail: &str| Some(Check::new("authTime", passed, detail));
+    let Some(Json::Int(time)) = claims.get("auth_time") else {
+        // without max_age a provider need not tell it (section 2)
+        return check(max_age.is_none(), "auth_time is no whole number of seconds.");
+    };
+    let oldest = i64::try_from(oldest).unwrap_or(i64::MAX).saturating_add(LEEWAY);
+    let is_recent = time.saturating_add(oldest) >= now;
+    check(
+        is_recent,
+        if is_recent {
+            "auth_time is as was demanded."
+        } else {
+            "auth_time is longer ago than was demanded."
+        },
+    )
 }
 
 /// Where it is there, `at_hash` must be of the access token beside it.

@@ -15,7 +15,7 @@ use chancery_record::{Secret, Timestamp};
 use serde_json::{Value, json};
 
 use super::{ISSUER, client, failing};
-use crate::{Check, Client, Expected, Kind, judge_id_token, judge_keys};
+use crate::{Check, Client, Demands, Expected, Kind, judge_id_token, judge_keys};
 
 const NOW: i64 = 1_800_000_000;
 
@@ -69,6 +69,7 @@ fn judged_with(
         opening,
         nonce: "n",
         access_token: "access",
+        demands: &Demands::default(),
         now: Timestamp(NOW * 1000),
     };
     let (checks, claims) = judge_id_token(token, &expected);

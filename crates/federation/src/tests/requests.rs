@@ -6,7 +6,8 @@ use chancery_record::{Secret, Timestamp};
 
 use super::{client, discovery, failing};
 use crate::{
-    Asked, Kind, Proof, SigningKey, authorization_address, choose_proof, judge_request, token_request,
+    Asked, Demands, Kind, Proof, SigningKey, authorization_address, choose_proof, judge_request,
+    token_request,
 };
 
 fn fields(query: &str) -> Vec<(String, String)> {
@@ -15,7 +16,13 @@ fn fields(query: &str) -> Vec<(String, String)> {
 
 #[test]
 fn a_browser_is_sent_with_state_nonce_and_challenge() {
-    let asked = Asked { state: "s", nonce: "n", verifier: "v" };
+    let demands = Demands {
+        login: true,
+        max_age: Some(60),
+        login_hint: Some("ada@example.com".to_owned()),
+        acr_values: vec!["mfa".to_owned(), "phr".to_owned()],
+    };
+    let asked = Asked { state: "s", nonce: "n", verifier: "v", demands: &demands };
     let address = authorization_address(&discovery(), &client(Kind::OpenIdConnect), asked);
     let (before, query) = address.split_once('?').unwrap();
     assert_eq!(before, "https://provider.example/authorize");
@@ -30,6 +37,10 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
         ("nonce", "n"),
         ("code_challenge", challenge.as_str()),
         ("code_challenge_method", "S256"),
+        ("prompt", "login"),
+        ("max_age", "60"),
+        ("login_hint", "ada@example.com"),
+        ("acr_values", "mfa phr"),
         ("resource", "https://api.example/"),
     ];
     assert_eq!(fields(query), wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));

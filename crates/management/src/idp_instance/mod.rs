@@ -1,5 +1,6 @@
 //! Identity provider instances: where people sign in. One of type UserStore is a user store.
 
+pub mod connection;
 mod look_up;
 mod metadata;
 mod scim;

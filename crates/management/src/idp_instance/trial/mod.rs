@@ -1,25 +1,23 @@
 //! Trying a provider out: an administrator signs in there once, and is told all that is right and wrong, and the claims that
 //! came back. Nobody is signed in by it, and nothing is kept of it but that its state was used.
 
-mod run;
-mod settings;
 mod told;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_federation::{Asked, TrialState, authorization_address};
+use chancery_federation::{Asked, Demands, Kind, TrialState, authorization_address};
 use chancery_record::{JsonText, OPEN, Timestamp, Value, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
-    Permit::SubscriptionAdmin, Problem, Purpose, Reply, StateTable, Tx, Work, random, read_form,
+    Permit::SubscriptionAdmin, Problem, Purpose, Reply, StateTable, StoredRow, Tx, Work, random, read_form,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use self::{
-    run::{Begun, Completed},
-    settings::Settings,
+use super::{
+    IDP_INSTANCE, IdpInstance,
+    connection::{Asking, Begun, Completed, Connection, Returned, Secrets, begin, complete, parameters},
+    look_up::find,
 };
-use super::{IDP_INSTANCE, IdpInstance, look_up::find};
 
 /// How long a trial may take, in ms.
 const LONGEST: i64 = 10 * 60_000;
@@ -44,7 +42,7 @@ pub static OPERATIONS: &[Op] = &[
         "/IdpInstance/{idpInstance}/trial",
         SubscriptionAdmin,
         &IDP_INSTANCE,
-        A::Custom(Custom::working(Purpose::Elsewhere, start).by_rows().replying(Reply::Json(&BEGUN))),
+        A::Custom(Custom::working(Purpose::Elsewhere, start_trial).by_rows().replying(Reply::Json(&BEGUN))),
         "Begins to try a provider out: judges what it says of itself, and answers where to sign in. Nobody is signed in by it.",
     )
     .answering(200, Reply::Json(&BEGUN))
@@ -56,7 +54,7 @@ pub static OPERATIONS: &[Op] = &[
         SubscriptionAdmin,
         &IDP_INSTANCE,
         A::Custom(
-            Custom::working(Purpose::Elsewhere, complete)
+            Custom::working(Purpose::Elsewhere, complete_trial)
                 .by_rows()
                 .taking(Body::Form(&ANSWER))
                 .replying(Reply::Json(&COMPLETED)),
@@ -67,14 +65,13 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let Some(begun) = call.result::<Begun>(0)? else {
-        let settings = Settings::read(call, tx, &instance)?;
-        let ask = call.context.app.ask_elsewhere.clone();
-        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, run::begin(ask, settings))));
+        let connection = connection(call, tx, &instance)?;
+        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, begin(asking(call), connection))));
     };
-    let client = &begun.settings.client;
+    let client = &begun.connection.client;
     let url = match (&begun.discovery, call.context.actor) {
         (Some(discovery), Some(actor)) if begun.can_go_on() => {
             let state = TrialState {
@@ -82,14 +79,15 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
                 actor,
                 until: Timestamp(call.context.now.0 + LONGEST),
                 seed: random(),
-                path: begun.settings.path.clone(),
+                path: begun.connection.path.clone(),
             };
-            let secrets = Secrets::of(&call.context, &state);
+            let secrets = secrets(&call.context, &state);
             let sealed = call.context.app.master.seal(TrialState::LABEL, &state.to_bytes());
             let asked = Asked {
                 state: &BASE64_URL_SAFE_NO_PAD.encode(sealed),
                 nonce: &secrets.nonce,
                 verifier: &secrets.verifier,
+                demands: &Demands::default(),
             };
             Some(authorization_address(discovery, client, asked))
         }
@@ -100,14 +98,14 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::new(call.request.op.status))
 }
 
-fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     if let Some(completed) = call.result::<Completed>(0)? {
-        call.answer.bytes.extend_from_slice(completed.to_json().to_string().as_bytes());
+        call.answer.bytes.extend_from_slice(told::completed(&completed).to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
     let form: IdpInstanceTrialAnswer = read_form(call)?;
-    let parameters = run::parameters(form.query.as_str());
+    let parameters = parameters(form.query.as_str());
     let over = || {
         let detail = "is of no trial of yours here that is under way: begin it anew";
         Problem::wrong_field(IdpInstanceTrialAnswer::QUERY, detail)
@@ -127,30 +125,42 @@ fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !own(&state)? || !claim(&call.context, tx, &state)? {
         return Err(over());
     }
-    let settings = Settings::read(call, tx, &instance)?;
-    let asked = run::Answered {
+    let connection = connection(call, tx, &instance)?;
+    let returned = Returned {
         parameters,
-        secrets: Secrets::of(&call.context, &state),
+        secrets: secrets(&call.context, &state),
+        demands: Demands::default(),
         assertion_id: Uuid::from_bytes(state.seed).to_string(),
-        now: call.context.now,
     };
-    let ask = call.context.app.ask_elsewhere.clone();
-    Ok(Answer::after(Work::waiting(Purpose::Elsewhere, run::complete(ask, settings, asked))))
+    Ok(Answer::after(Work::waiting(Purpose::Elsewhere, complete(asking(call), connection, returned))))
 }
 
-/// What only this server knows of a trial, until it is asked for.
-pub struct Secrets {
-    /// `nonce`
-    pub nonce: String,
-    /// `code_verifier`
-    pub verifier: String,
-}
-
-impl Secrets {
-    fn of(context: &Context, state: &TrialState) -> Self {
-        let of = |purpose| BASE64_URL_SAFE_NO_PAD.encode(context.app.master.digest(purpose, &state.seed));
-        Self { nonce: of("idp-instance-trial-nonce"), verifier: of("idp-instance-trial-verifier") }
+/// The connection of an instance that can be tried out.
+fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Connection, Problem> {
+    let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
+    let Some(kind) = Kind::named(kind_name) else {
+        return Err(Problem::conflict(format!(
+            "An instance of type {kind_name} cannot be tried out: OpenIdConnect, Microsoft and Google can."
+        )));
+    };
+    if instance.get(IdpInstance::HAS_CONFIGURATION_ERROR)? {
+        return Err(Problem::conflict(
+            "The instance has options that are empty and must not be, or cannot be read: set them first.",
+        ));
     }
+    let id = instance.get(IdpInstance::ID)?.0;
+    Ok(Connection::read(&call.context.app, tx, (id, kind), call.context.now)?)
+}
+
+/// Asks the provider anew for all that it publishes.
+fn asking(call: &Call) -> Asking {
+    let ask = call.context.app.ask_elsewhere.clone();
+    Asking { ask, documents: None, now: call.context.now }
+}
+
+fn secrets(context: &Context, state: &TrialState) -> Secrets {
+    let of = |purpose| BASE64_URL_SAFE_NO_PAD.encode(context.app.master.digest(purpose, &state.seed));
+    Secrets { nonce: of("idp-instance-trial-nonce"), verifier: of("idp-instance-trial-verifier") }
 }
 
 /// Uses a state up; false where it was used before.

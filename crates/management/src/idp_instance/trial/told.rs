@@ -1,8 +1,10 @@
 //! What is told of a trial.
 
-use chancery_federation::Check;
+use chancery_federation::{Check, has_passed};
 use chancery_record::Json;
 use serde_json::{Value, json};
+
+use crate::idp_instance::connection::Completed;
 
 /// The most claims that are told.
 const MOST: usize = 200;
@@ -13,9 +15,20 @@ pub fn checks(checks: &[Check]) -> Value {
     checks.iter().map(told).collect()
 }
 
+/// What came of a trial.
+pub fn completed(completed: &Completed) -> Value {
+    let sources = [("IdToken", &completed.id_token), ("UserInfo", &completed.user_info)];
+    let sources = sources.into_iter().filter_map(|(source, claims)| Some((source, claims.as_ref()?)));
+    json!({
+        "passed": has_passed(&completed.checks),
+        "checks": checks(&completed.checks),
+        "claims": claims(sources),
+    })
+}
+
 /// Each claim with what told it: a text as it is, anything else as JSON.
-pub fn claims(sources: &[(&'static str, Json)]) -> Value {
-    let members = sources.iter().flat_map(|(source, claims)| {
+fn claims<'a>(sources: impl Iterator<Item = (&'static str, &'a Json)>) -> Value {
+    let members = sources.flat_map(|(source, claims)| {
         let members = if let Json::Object(members) = claims { members.as_slice() } else { &[] };
         members.iter().map(move |(name, value)| (source, name, value))
     });

@@ -1,4 +1,8 @@
-//! What an instance is set to, as far as signing in there needs it.
+//! The connection to an OpenID provider: what an instance is set to, and what this server and the provider tell each other. A trial
+//! and a sign-in use the same.
+
+mod documents;
+mod exchange;
 
 use std::collections::HashMap;
 
@@ -10,16 +14,18 @@ use base64::{
 use chancery_certificate::PrivateKey;
 use chancery_federation::{Check, Client, Kind, SigningKey};
 use chancery_jwe::OpeningKey;
-use chancery_record::{Secret, Value};
+use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
-    Call, Problem, StoredRow, Tx, open_secret,
+    AppContext, MasterKey, StoreError, Tx, open_secret,
     settings::{Options, Owner, words},
 };
+use uuid::Uuid;
 
-use super::super::IdpInstance;
+pub use documents::{Asking, Documents};
+pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, parameters};
 
-/// An instance's settings.
-pub struct Settings {
+/// What an instance is set to, as far as signing in there needs it.
+pub struct Connection {
     /// What this server is at the provider.
     pub client: Client,
     /// `ClientSecret`
@@ -34,25 +40,23 @@ pub struct Settings {
     pub checks: Vec<Check>,
 }
 
-impl Settings {
-    /// Reads them.
+impl Connection {
+    /// Reads the connection of an instance of this kind.
     ///
     /// # Errors
-    /// The instance is of a kind that cannot be tried out, or an option that it needs is empty.
-    pub fn read(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Self, Problem> {
-        let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
-        let (Some(kind), Some(owner)) = (Kind::named(kind_name), Owner::of_type(kind_name)) else {
-            return Err(Problem::conflict(format!(
-                "An instance of type {kind_name} cannot be tried out: OpenIdConnect, Microsoft and Google can."
-            )));
+    /// Errors of the store.
+    pub fn read(
+        app: &AppContext,
+        tx: &mut Tx<'_>,
+        (id, kind): (Uuid, Kind),
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let owner = match kind {
+            Kind::OpenIdConnect => Owner::OpenIdConnect,
+            Kind::Microsoft => Owner::Microsoft,
+            Kind::Google => Owner::Google,
         };
-        if instance.get(IdpInstance::HAS_CONFIGURATION_ERROR)? {
-            return Err(Problem::conflict(
-                "The instance has options that are empty and must not be, or cannot be read: set them first.",
-            ));
-        }
-        let id = instance.get(IdpInstance::ID)?.0;
-        let options = options(call, tx, owner, id.into())?;
+        let options = options(&app.master, tx, owner, id.into())?;
         let listed = |name: &str| words(options.text(name)).map(str::to_owned).collect();
         let is_open = kind == Kind::OpenIdConnect;
         let own = |name: &str| if is_open { listed(name) } else { Vec::new() };
@@ -68,27 +72,32 @@ impl Settings {
             scopes: listed("AdditionalScopes"),
             resources: own("RequestResources"),
             tenants: own("ScimUniqueIdentifierValues"),
-            redirect_uri: format!("{}{path}", call.context.app.public_url),
+            redirect_uri: format!("{}{path}", app.public_url),
         };
         let secret = Secret::new(options.text("ClientSecret"));
-        let mut settings =
+        let mut connection =
             Self { client, secret, signing: None, opening: Vec::new(), path, checks: Vec::new() };
-        settings.read_certificates(call, tx, id.into())?;
-        Ok(settings)
+        connection.read_certificates(&app.master, tx, id.into(), now)?;
+        Ok(connection)
     }
 
     /// Reads the linked certificates that are of use: of each type those that end last come first.
-    fn read_certificates(&mut self, call: &Call, tx: &mut Tx<'_>, instance: Value) -> Result<(), Problem> {
+    fn read_certificates(
+        &mut self,
+        master: &MasterKey,
+        tx: &mut Tx<'_>,
+        instance: Value,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
             FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
             JOIN idp_instance i ON i.rid = m.idp_instance_rid \
             WHERE i.id = ?1 ORDER BY c.cert_type NOT IN ('OidcTokenSigning', 'OidcTokenEncryption'), c.valid_to DESC, c.id \
             LIMIT 20";
-        let (master, now) = (&call.context.app.master, call.context.now.0);
         tx.query(text, &[instance], |row| {
             let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
             let is_of_use = ["OidcTokenSigning", "OidcTokenEncryption"].contains(&kind);
-            let is_valid = (row.int(5)?..row.int(6)?).contains(&now);
+            let is_valid = (row.int(5)?..row.int(6)?).contains(&now.0);
             let sealed = if row.is_null(4)? { None } else { Some(row.text(4)?) };
             let key = sealed.filter(|_| is_of_use && is_valid).and_then(|sealed| {
                 let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed)?;
@@ -123,13 +132,17 @@ impl Settings {
     }
 }
 
-fn options(call: &Call, tx: &mut Tx<'_>, owner: Owner, instance: Value) -> Result<Options, Problem> {
+fn options(
+    master: &MasterKey,
+    tx: &mut Tx<'_>,
+    owner: Owner,
+    instance: Value,
+) -> Result<Options, StoreError> {
     let mut values = HashMap::new();
     let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1";
     tx.query(text, &[instance], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
-        let opened =
-            open_secret(&call.context.app.master, "option_value", "value", &Value::Id(row.id(2)?), value);
+        let opened = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
         values.insert(name.to_owned(), opened.unwrap_or_default());
         Ok(())
     })?;

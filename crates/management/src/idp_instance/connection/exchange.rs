@@ -1,0 +1,213 @@
+//! What this server and a provider tell each other, one request after another: each answer is judged, and what cannot go on stops.
+
+use chancery_federation::{
+    Check, Demands, Discovery, Expected, Proof, Tokens, choose_proof, discovery_address, has_passed,
+    judge_answer, judge_discovery, judge_id_token, judge_keys, judge_request, judge_tokens, judge_user_info,
+    token_request,
+};
+use chancery_oauth::Jwk;
+use chancery_record::{Json, Secret};
+use chancery_resource::ElsewhereRequest;
+
+use super::{Asking, Connection};
+
+/// The most parameters of an answer that are read.
+const MOST: usize = 50;
+
+/// What cannot be asked for: a provider would only refuse it.
+const STOPPING: [&str; 2] = ["scopes", "callback"];
+
+/// What was found before anybody signs in.
+pub struct Begun {
+    /// What the instance is set to.
+    pub connection: Connection,
+    /// What the provider says of itself, if it can be worked with.
+    pub discovery: Option<Discovery>,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+}
+
+impl Begun {
+    /// Whether a browser can be sent there: some faults only show what they are when it was.
+    pub fn can_go_on(&self) -> bool {
+        !self.checks.iter().any(|check| !check.passed && STOPPING.contains(&check.name))
+    }
+}
+
+/// Reads what the provider says of itself, and judges that.
+pub async fn begin(asking: Asking, mut connection: Connection) -> Begun {
+    let mut checks = std::mem::take(&mut connection.checks);
+    checks.extend(judge_request(&connection.client));
+    let (found, discovery) = discover(&asking, &connection).await;
+    checks.extend(found);
+    Begun { connection, discovery, checks }
+}
+
+async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
+    let address = discovery_address(&connection.client.authority);
+    match asking.document(&address).await {
+        Ok((document, _)) => {
+            let (mut checks, discovery) = judge_discovery(&document, &connection.client);
+            checks
+                .extend(discovery.as_ref().map(|found| choose_proof(found, connection.signing.is_some()).0));
+            (checks, discovery)
+        }
+        Err(why) => (vec![Check::failed("discovery", format!("{address}: {why}.")).by("Authority")], None),
+    }
+}
+
+/// What only this server knows of a request, until it is asked for.
+pub struct Secrets {
+    /// `nonce`
+    pub nonce: String,
+    /// `code_verifier`
+    pub verifier: String,
+}
+
+/// An answer of a provider, by way of a browser, and what it is judged by.
+pub struct Returned {
+    /// The parameters of the callback.
+    pub parameters: Vec<(String, String)>,
+    /// Nonce and verifier.
+    pub secrets: Secrets,
+    /// What was demanded of the sign-in.
+    pub demands: Demands,
+    /// The id of the assertion, where one is made.
+    pub assertion_id: String,
+}
+
+/// The parameters of a query.
+pub fn parameters(query: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(query.trim_start_matches('?').as_bytes()).into_owned().take(MOST).collect()
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Completed {
+    /// What was looked at.
+    pub checks: Vec<Check>,
+    /// The claims of the ID token.
+    pub id_token: Option<Json>,
+    /// The claims of the UserInfo endpoint.
+    pub user_info: Option<Json>,
+}
+
+impl Completed {
+    /// Whether somebody signed in there, and all that was looked at is right.
+    pub fn has_passed(&self) -> bool {
+        self.id_token.is_some() && has_passed(&self.checks)
+    }
+}
+
+/// Redeems the code and judges all that comes back.
+pub async fn complete(asking: Asking, mut connection: Connection, returned: Returned) -> Completed {
+    let mut completed = Completed { checks: std::mem::take(&mut connection.checks), ..Completed::default() };
+    completed.checks.push(Check::new("state", true, "state is that of this request."));
+    let (checks, discovery) = discover(&asking, &connection).await;
+    completed.checks.extend(checks);
+    let Some(discovery) = discovery else { return completed };
+    let (checks, code) = judge_answer(&returned.parameters, &discovery);
+    completed.checks.extend(checks);
+    let Some(code) = code else { return completed };
+    let at = (&connection, &discovery);
+    let Some(tokens) = redeem(&asking, at, &code, &returned, &mut completed.checks).await else {
+        return completed;
+    };
+    let subject = judge(&asking, at, &tokens, &returned, &mut completed).await;
+    if let (Some(subject), Some(url)) = (subject, &discovery.userinfo_endpoint) {
+        let answer = asking.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
+        let (check, claims) = match answer {
+            Ok(document) => judge_user_info(&document, &subject),
+            Err(why) => (Check::failed("userinfo", format!("{url}: {why}.")), None),
+        };
+        completed.checks.push(check);
+        completed.user_info = claims;
+    }
+    completed
+}
+
+async fn redeem(
+    asking: &Asking,
+    (connection, discovery): (&Connection, &Discovery),
+    code: &str,
+    returned: &Returned,
+    checks: &mut Vec<Check>,
+) -> Option<Tokens> {
+    let (_, proof) = choose_proof(discovery, connection.signing.is_some());
+    let shown = match (&connection.signing, proof) {
+        (Some(signing), Proof::PrivateKey) => {
+            let now = asking.now.0.div_euclid(1000);
+            match signing.assertion(discovery, &connection.client, &returned.assertion_id, now) {
+                Ok(assertion) => Secret::new(assertion),
+                Err(check) => {
+                    checks.push(check);
+                    return None;
+                }
+            }
+        }
+        _ => connection.secret.clone(),
+    };
+    let request =
+        token_request(discovery, &connection.client, (proof, &shown), (code, &returned.secrets.verifier));
+    let sent =
+        ElsewhereRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
+    let (check, tokens) = match (asking.ask)(sent).await {
+        Ok((status, body)) => judge_tokens(status, &body, proof),
+        Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
+    };
+    checks.push(check);
+    tokens
+}
+
+/// Judges the ID token by the provider's keys; its subject. Where a key is missing that the provider may have begun to use since its keys
+/// were read, they are read once more.
+async fn judge(
+    asking: &Asking,
+    (connection, discovery): (&Connection, &Discovery),
+    tokens: &Tokens,
+    returned: &Returned,
+    completed: &mut Completed,
+) -> Option<String> {
+    let found = asking.document(&discovery.jwks_uri).await;
+    let was_kept = matches!(found, Ok((_, true)));
+    let judged = |document: Result<std::sync::Arc<Vec<u8>>, String>| {
+        let (check, keys) = match document {
+            Ok(document) => judge_keys(&document),
+            Err(why) => (Check::failed("keys", format!("{}: {why}.", discovery.jwks_uri)), Vec::new()),
+        };
+        let (checks, claims) = judge_id_token(
+            &tokens.id_token,
+            &expected((connection, discovery), tokens, returned, &keys, asking),
+        );
+        (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
+    };
+    let (mut checks, mut claims) = judged(found.map(|(document, _)| document));
+    if was_kept && checks.iter().any(|check| check.name == "key" && !check.passed) {
+        (checks, claims) = judged(asking.read(&discovery.jwks_uri).await);
+    }
+    completed.checks.extend(checks);
+    let claims = claims?;
+    let subject =
+        if let Some(Json::Text(subject)) = claims.get("sub") { subject.clone() } else { String::new() };
+    completed.id_token = Some(claims);
+    Some(subject)
+}
+
+fn expected<'a>(
+    (connection, discovery): (&'a Connection, &'a Discovery),
+    tokens: &'a Tokens,
+    returned: &'a Returned,
+    keys: &'a [Jwk],
+    asking: &Asking,
+) -> Expected<'a> {
+    Expected {
+        client: &connection.client,
+        issuer: &discovery.issuer,
+        keys,
+        opening: &connection.opening,
+        nonce: &returned.secrets.nonce,
+        access_token: &tokens.access_token,
+        demands: &returned.demands,
+        now: asking.now,
+    }
+}

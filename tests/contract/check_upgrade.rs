@@ -50,7 +50,7 @@ on_both_engines! {
     /// What is stored as documented and not served is listed before an upgrade: it would be used in vain.
     async fn rows_that_are_not_served_are_listed(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Web" })).await["id"].clone();
-        let kind = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0]["id"].clone();
+        let kind = world.all("IdpType?filter=name%20eq%20%22Facebook%22").await[0]["id"].clone();
         let instance = world.make("IdpInstance", json!({ "name": "elsewhere", "idpTypeId": kind })).await["id"].clone();
         let identity = json!({ "clientAppId": app, "name": "ci", "issuer": "https://ci.example", "subject": "s" });
         let identity = world.make("ClientAppFederatedIdentity", identity).await["id"].clone();

@@ -18,6 +18,7 @@ mod counted;
 mod device;
 mod event;
 mod explain;
+mod external;
 pub mod fleet;
 mod killed;
 mod killed_factor;

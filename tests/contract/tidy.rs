@@ -51,7 +51,7 @@ fn dependencies_point_downward() {
         ("x509-parser", &["certificate"]),
         ("chancery-certificate", &["resource", "auth", "federation", "fuzzed", "management", "server"]),
         ("chancery-oauth", &["auth", "console", "federation", "jwe", "management", "signin"]),
-        ("chancery-federation", &["management", "web"]),
+        ("chancery-federation", &["management", "signin", "web"]),
         ("chancery-jwe", &["federation", "management"]),
         ("chancery-claims", &["management", "signin"]),
         ("chancery-flow", &["signin"]),

@@ -1,9 +1,10 @@
 //! Platform users and groups: persons and groups as the platform knows them, wherever they come
-//! from, and how they follow the user store that they come from.
+//! from, and how they follow the user store or the external identity provider that they come from.
 //!
 //! The user store service writes them and the management service shows them, so this crate is below both.
 
 mod carried_roles;
+mod external;
 mod group;
 mod identity;
 mod independence;
@@ -20,6 +21,7 @@ mod user;
 pub use carried_roles::{
     first_above, of_groups as roles_of_groups, of_people as roles_of_people, of_users as roles_of_users,
 };
+pub use external::{ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external};
 pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};
 pub use identity::{
     APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,

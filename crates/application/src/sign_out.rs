@@ -117,7 +117,7 @@ fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool)
              AND o.client_app_id = g.client_app_id AND o.rid < g.rid) ON CONFLICT DO NOTHING",
         );
         tx.queue(&StateTable::LogoutDelivery.insert(&told.text), told.parameters)?;
-        let mut ended = beginning("SET ended_on = ?1 WHERE ");
+        let mut ended = beginning("SET ended_on = ?1, provider_claims = NULL WHERE ");
         whose.add_condition(&mut ended, "id = ");
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }

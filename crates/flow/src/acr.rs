@@ -52,7 +52,7 @@ const fn alone(method: Method) -> Acr {
     match method {
         Method::Passkey { user_verified: true, hardware: true } => Acr::Phrh,
         Method::Passkey { user_verified: true, hardware: false } => Acr::Phr,
-        Method::External { second_factor: true } => Acr::Mfa,
+        Method::External { second_factor: true, .. } => Acr::Mfa,
         _ => Acr::Sfa,
     }
 }

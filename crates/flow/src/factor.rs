@@ -58,7 +58,7 @@ impl Factors<'_> {
             Method::Passkey { user_verified, .. } => {
                 user_verified && self.facts.second_factors.does_passkey_satisfy
             }
-            Method::External { second_factor } => second_factor,
+            Method::External { second_factor, .. } => second_factor,
             Method::Password | Method::AccessPass => false,
         }
     }

@@ -80,6 +80,11 @@ impl Flow {
         &self.proofs
     }
 
+    /// Whether another account was asked for.
+    pub const fn is_other_account(&self) -> bool {
+        self.is_other_account
+    }
+
     /// The proofs since another account was asked for.
     pub(crate) fn own_proofs(&self) -> &[Proof] {
         self.proofs.get(self.set_aside..).unwrap_or_default()

@@ -15,8 +15,10 @@ pub struct Identified {
     pub tenant: Uuid,
     /// The IdpInstance of the last first factor.
     pub instance: Uuid,
-    /// When the last first factor was proven.
+    /// When the last first factor was proven, here or at the provider.
     pub auth_time: Timestamp,
+    /// When it was proven to this server.
+    pub proven_at: Timestamp,
     /// The person's session in this browser. Its proofs count where it needs no new first factor.
     pub session: Option<Uuid>,
     /// The session's proofs, then this flow's: first factors of instances that are offered, and all second

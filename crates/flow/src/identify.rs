@@ -88,7 +88,8 @@ fn identified(
         person,
         tenant,
         instance: last.instance,
-        auth_time: last.at,
+        auth_time: last.auth_time(),
+        proven_at: last.at,
         session: session.map(|session| session.id),
         is_proven_here: flow.own_proofs().iter().any(|proof| proof.person == person),
         offered: instances.iter().map(|instance| instance.id).collect(),
@@ -104,8 +105,8 @@ fn believed(proof: Proof, instances: &[&InstanceFacts]) -> Option<Proof> {
     }
     let instance = instances.iter().find(|instance| instance.id == proof.instance)?;
     let method = match (proof.method, instance.kind) {
-        (Method::External { second_factor }, InstanceKind::External { believed }) => {
-            Method::External { second_factor: second_factor && believed }
+        (Method::External { second_factor, auth_time }, InstanceKind::External { believed }) => {
+            Method::External { second_factor: second_factor && believed, auth_time }
         }
         (Method::External { .. }, InstanceKind::Store) | (_, InstanceKind::External { .. }) => return None,
         (method, InstanceKind::Store) => method,

@@ -20,6 +20,9 @@ pub enum Method {
     External {
         /// Whether the provider says that there was a second factor. It counts while the provider is believed.
         second_factor: bool,
+        /// When the person signed in there, in ms since 1970, where the provider tells.
+        #[serde(default)]
+        auth_time: Option<i64>,
     },
     /// A code of an authenticator (RFC 6238).
     Totp,

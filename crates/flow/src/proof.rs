@@ -37,6 +37,14 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// When the person authenticated: a provider may have known the person since before.
+    pub fn auth_time(&self) -> Timestamp {
+        match self.method {
+            Method::External { auth_time: Some(time), .. } => self.at.min(Timestamp(time)),
+            _ => self.at,
+        }
+    }
+
     /// What was proven at this time.
     pub(crate) const fn new(proven: Proven, at: Timestamp) -> Self {
         let Proven { person, instance, method, credential } = proven;

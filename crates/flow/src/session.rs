@@ -64,6 +64,6 @@ impl<'a> Sessions<'a> {
                 && proof.method.is_first()
                 && self.offered.contains(&proof.instance)
         };
-        session.proofs.iter().filter(counts).map(|proof| proof.at).max()
+        session.proofs.iter().filter(counts).map(Proof::auth_time).max()
     }
 }

@@ -128,9 +128,9 @@ pub struct UnservedRows {
 }
 
 /// The kinds of identity providers by which nobody signs in yet.
-const ELSEWHERE: &[&str] = &["OpenIdConnect", "AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"];
-const NO_SIGN_IN_ELSEWHERE: &str = "Nobody can sign in by the instance: this server does not support identity providers other than \
-    user stores.";
+const ELSEWHERE: &[&str] = &["AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"];
+const NO_SIGN_IN_ELSEWHERE: &str =
+    "Nobody can sign in by the instance: this server does not support identity providers of this type.";
 
 /// Identities of client apps at other issuers.
 pub const FEDERATED_IDENTITIES: UnservedRows = UnservedRows {
@@ -191,8 +191,12 @@ mod tests {
         let told = |resource: &str, kind: &'static str| {
             unserved_row(resource, |member| member.ends_with("actoryType").then_some(kind)).is_some()
         };
-        assert!(told("IdpInstance", "Google") && told("IdpType", "AdfsOAuth"));
-        assert!(!told("IdpInstance", "UserStore") && !told("IdpType", "totp") && !told("Tenant", "Google"));
+        assert!(told("IdpInstance", "Facebook") && told("IdpType", "AdfsOAuth"));
+        assert!(
+            !told("IdpInstance", "UserStore")
+                && !told("IdpType", "totp")
+                && !told("IdpInstance", "OpenIdConnect")
+        );
         assert!(unserved_row("ClientAppRequestUri", |_| Some("https://app.example/request.jwt")).is_some());
     }
 }

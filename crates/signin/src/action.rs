@@ -76,9 +76,12 @@ impl Provider<'_> {
 }
 
 fn confirm_email(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Problem> {
-    let (Some(_), Some(identified), Some(admitted)) =
-        (is_due(doing.examined, Action::Email), doing.examined.due.identified(), &doing.examined.admitted)
-    else {
+    let (Some(_), Some(identified), Some(admitted), Some(user)) = (
+        is_due(doing.examined, Action::Email),
+        doing.examined.due.identified(),
+        &doing.examined.admitted,
+        doing.examined.user(),
+    ) else {
         return Ok(Done::Nothing);
     };
     let Some(address) = admitted.contact.email.clone() else { return Ok(Done::Nothing) };
@@ -87,7 +90,7 @@ fn confirm_email(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done
         Typed::Wrong => return Ok(Done::Wrong("code_wrong", "code")),
         Typed::Over => return Ok(Done::Wrong("code_expired", "code")),
     }
-    let Some(mut found) = user_of(doing.context, tx, admitted.user)? else { return Ok(Done::Nothing) };
+    let Some(mut found) = user_of(doing.context, tx, user.user)? else { return Ok(Done::Nothing) };
     found.user.email_address_confirmed = true;
     found.user.renew_token(doing.context)?;
     found.save(doing.context, tx, AuditAction::As("Modified", "email-confirmed"))?;

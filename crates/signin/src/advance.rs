@@ -8,7 +8,7 @@ use crate::{
     completion::{Completion, Decided},
     kept_flow::{KeptFlow, Mistake},
     outcome::{Judged, Outcome, PageError},
-    provider::{Circumstances, Examined, Provider, Visit, context_of_store},
+    provider::{Circumstances, Examined, Provider, Visit, context_of},
 };
 
 /// What a person did.
@@ -35,7 +35,7 @@ pub enum Advanced {
 pub struct Doing<'a> {
     /// All that is known of the flow.
     pub completion: &'a Completion,
-    /// The store by which the person signs in, acting for that person.
+    /// The store by which the person signs in, acting for that person; of people from elsewhere the person.
     pub context: &'a Context,
     /// What is due.
     pub examined: &'a Examined,
@@ -85,8 +85,7 @@ fn run(
     let (Some(identified), Some(admitted)) = (before.due.identified(), &before.admitted) else {
         return Ok(Advanced::Decided(go_on(&before), Vec::new(), Judged::Not));
     };
-    let mut context = context_of_store(&completion.app, tx, identified.instance, completion.now)?;
-    context.actor = Some(admitted.user_id);
+    let context = context_of(&completion.app, tx, (admitted, identified), completion.now)?;
     let doing = Doing { completion, context: &context, examined: &before };
     let (events, codes) = match act(&doing, tx)? {
         Done::Wrong(code, field) => return Ok(Advanced::Wrong(code, field)),

@@ -5,6 +5,7 @@ mod load;
 
 use std::{net::IpAddr, sync::Arc};
 
+pub use chancery_federation::Kind as ProviderKind;
 use chancery_flow::TenantFacts;
 use chancery_oauth::{
     ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use,
@@ -141,6 +142,8 @@ pub struct ServingTenant {
     pub subscription: Uuid,
     /// The user stores among the instances, in the order in which a name is looked for.
     pub stores: Vec<OfferedStore>,
+    /// The external identity providers among them, in the order in which they are offered.
+    pub providers: Vec<OfferedProvider>,
     /// Its second factors that can be used, in order.
     pub factors: Vec<OfferedFactor>,
     /// Its options.
@@ -166,6 +169,82 @@ pub struct OfferedStore {
     pub options: Arc<Options>,
     /// What administrators say of it to views.
     pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// An external identity provider where people may sign in.
+#[derive(Clone, Debug)]
+pub struct OfferedProvider {
+    /// The instance.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: ProviderKind,
+    /// Its subscription.
+    pub subscription: Uuid,
+    /// Whether somebody who signs in for the first time becomes a platform user.
+    pub creates_platform_users: bool,
+    /// Whether a second factor there, and what it says of addresses, counts here (`treatMfaFactorClaimsAsConfirmed`).
+    pub is_believed: bool,
+    /// The MFA instances that it asks for, whether they can be used or not.
+    pub factors: Vec<Uuid>,
+    /// What administrators say of it to views.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// An instance where people may sign in.
+#[derive(Clone, Copy, Debug)]
+pub enum Offered<'a> {
+    /// A user store.
+    Store(&'a OfferedStore),
+    /// An external identity provider.
+    Provider(&'a OfferedProvider),
+}
+
+impl<'a> Offered<'a> {
+    /// The MFA instances that it asks for, whether they can be used or not.
+    pub fn factors(self) -> &'a [Uuid] {
+        match self {
+            Self::Store(store) => &store.factors,
+            Self::Provider(provider) => &provider.factors,
+        }
+    }
+
+    /// Its name, and what administrators say of it to views.
+    pub const fn about(self) -> (&'a String, &'a serde_json::Map<String, serde_json::Value>) {
+        match self {
+            Self::Store(store) => (&store.name, &store.metadata),
+            Self::Provider(provider) => (&provider.name, &provider.metadata),
+        }
+    }
+
+    /// The user store, if it is one.
+    pub const fn store(self) -> Option<&'a OfferedStore> {
+        match self {
+            Self::Store(store) => Some(store),
+            Self::Provider(_) => None,
+        }
+    }
+}
+
+impl ServingTenant {
+    /// The instance of this id, if it is offered in the tenant.
+    pub fn offered(&self, id: Uuid) -> Option<Offered<'_>> {
+        let store = self.stores.iter().find(|store| store.id == id).map(Offered::Store);
+        store.or_else(|| self.provider(id).map(Offered::Provider))
+    }
+
+    /// The external identity provider of this id, if it is offered in the tenant.
+    pub fn provider(&self, id: Uuid) -> Option<&OfferedProvider> {
+        self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    /// Offers no instance: nobody can sign in.
+    fn close(&mut self) {
+        self.facts.instances.clear();
+        self.stores.clear();
+        self.providers.clear();
+    }
 }
 
 /// How a link that resets a password gets to the users of a store.
@@ -208,8 +287,13 @@ impl Application {
     /// The instance of this id or name.
     pub fn instance(&self, named: &str) -> Option<Uuid> {
         let (id, name) = (Uuid::try_parse(named).ok(), fold(named));
-        let mut stores = self.tenants.iter().flat_map(|tenant| &tenant.stores);
-        stores.find(|store| Some(store.id) == id || fold(&store.name) == name).map(|store| store.id)
+        let named = |tenant: &ServingTenant| {
+            let stores = tenant.stores.iter().map(|store| (store.id, fold(&store.name)));
+            let providers = tenant.providers.iter().map(|provider| (provider.id, fold(&provider.name)));
+            stores.chain(providers).collect::<Vec<_>>()
+        };
+        let mut instances = self.tenants.iter().flat_map(named);
+        instances.find(|(one, its)| Some(*one) == id || *its == name).map(|(one, _)| one)
     }
 
     /// Whether its authorization requests need PKCE, where it signs people in at these tenants.

@@ -144,7 +144,7 @@ fn pending_of(
     asked: Asked,
     (granted, rules, user): (&Granted, Rules, &Admitted),
 ) -> Result<Option<Box<Pending>>, Problem> {
-    let Some(facts) = facts::read(tx, user, Wanted::ALL)? else { return Ok(None) };
+    let Some(facts) = facts::read(tx, user, Wanted::ALL, &granted.provider_claims)? else { return Ok(None) };
     let pending = Pending { rules, facts, asked, granted: granted.clone(), application: application.id };
     Ok(Some(Box::new(pending)))
 }
@@ -166,7 +166,7 @@ pub fn told(
         return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
     let asked = Asked::new(application, (granted, scope), Issue::Tokens);
-    let known = plain(tx, application, &asked, user)?;
+    let known = plain(tx, application, &asked, (granted, user))?;
     Ok(known.unwrap_or_default())
 }
 
@@ -185,7 +185,7 @@ pub fn at_userinfo(
         let pending = pending_of(tx, application, asked, (granted, rules, user))?;
         return Ok(pending.map(Making::Rules));
     }
-    Ok(plain(tx, application, &asked, user)?.map(Making::Done))
+    Ok(plain(tx, application, &asked, (granted, user))?.map(Making::Done))
 }
 
 /// What is told of a person where no rules are in force; `None` if the user does not exist any more.
@@ -193,13 +193,13 @@ fn plain(
     tx: &mut Tx<'_>,
     application: &Application,
     asked: &Asked,
-    user: &Admitted,
+    (granted, user): (&Granted, &Admitted),
 ) -> Result<Option<ReleasedClaims>, Problem> {
     if !asked.is_told() {
         return Ok(Some(ReleasedClaims::default()));
     }
     let wanted = Wanted { entries: asked.wants_entries(), groups: application.includes_groups };
-    let Some(facts) = facts::read(tx, user, wanted)? else { return Ok(None) };
+    let Some(facts) = facts::read(tx, user, wanted, &granted.provider_claims)? else { return Ok(None) };
     let told = tell(&untouched(&facts), &facts, asked);
     // only what rules send is bounded
     Ok(Some(told.map_err(|_| StoreError::Internal("claims without rules are refused".into()))?))

@@ -9,7 +9,9 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::Application, claims::Requested, granted::Granted, provider::Circumstances};
+use crate::{
+    application::Application, claims::Requested, granted::Granted, provider::Circumstances, session,
+};
 
 /// How often a code may be shown wrongly.
 const MISSES: i64 = 5;
@@ -87,6 +89,7 @@ pub fn issue(
         resources: request.resources.clone(),
         cnf: None,
         requested,
+        provider_claims: session::provider_claims(tx, &context.app.master, (session, signed_in.instance))?,
     };
     let contents = CodeContents {
         granted,

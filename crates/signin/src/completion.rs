@@ -14,7 +14,7 @@ use crate::{
     authorize::leave,
     code,
     device::DEVICE,
-    kept_flow::KeptFlow,
+    kept_flow::{KeptFlow, ToldElsewhere},
     outcome::{NewSession, Outcome},
     page::{CONSENT, CONTINUE},
     person,
@@ -35,7 +35,8 @@ pub enum Decided {
     Complete(Option<String>, NewSession, Option<String>),
 }
 
-/// All that the transaction needs that completes a sign-in at a user store.
+/// All that the transaction needs that completes a sign-in.
+#[derive(Clone)]
 pub struct Completion {
     /// What all operations share.
     pub app: Arc<AppContext>,
@@ -49,6 +50,8 @@ pub struct Completion {
     cookie: Option<SessionCookie>,
     origin: Origin,
     request: AuthorizationRequest,
+    /// What an external provider told in this flow.
+    told: Option<ToldElsewhere>,
 }
 
 impl Provider<'_> {
@@ -70,6 +73,7 @@ impl Provider<'_> {
             cookie: visit.session_cookie(&self.context.master),
             origin: visit.origin.clone(),
             request,
+            told: kept.told.clone(),
         })
     }
 
@@ -119,6 +123,12 @@ impl Provider<'_> {
 }
 
 impl Completion {
+    /// The same, where an external provider told this.
+    #[must_use]
+    pub fn with_told(self, told: ToldElsewhere) -> Self {
+        Self { told: Some(told), ..self }
+    }
+
     /// The browser's sessions.
     ///
     /// # Errors
@@ -184,10 +194,16 @@ impl Completion {
         let tenant = application.tenant(identified.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let (new, options) = (SessionCookie::new(&self.app.master), &tenant.options);
         let former = (self.cookie.as_ref(), &new, sessions);
-        let id = session::establish(context, tx, former, identified, (self.keeps, tenant))?;
+        let told = self
+            .told
+            .as_ref()
+            .filter(|told| (told.person, told.instance) == (identified.person, identified.instance));
+        let id = session::establish(context, tx, former, (identified, told), (self.keeps, tenant))?;
         self.record_sign_in(context, tx, examined, id)?;
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
-        clear_attempts(context, tx, admitted.user, (attempt, by_passkey))?;
+        if let Some(user) = &admitted.user {
+            clear_attempts(context, tx, user.user, (attempt, by_passkey))?;
+        }
         let is_kept = self.keeps || sessions.iter().any(|session| session.is_kept);
         let max_age = is_kept.then(|| options.span("SessionAbsoluteLifetime") / 1000);
         let device = self.remember(context, tx, identified, options)?;

@@ -107,15 +107,20 @@ fn prove(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Proble
         return Ok(Done::Nothing);
     };
     let (context, person) = (doing.context, identified.person);
-    let Some(user) = user_of(context, tx, admitted.user)? else { return Ok(Done::Nothing) };
-    let Some(store) = store_of(&doing.completion.circumstances, doing.examined) else {
-        return Ok(Done::Nothing);
-    };
+    let store = store_of(&doing.completion.circumstances, doing.examined);
     if guard::is_shut(tx, person, context.now)? {
         return Ok(Done::Wrong("locked", "code"));
     }
-    let Some(attempt) = begin_attempt(context, tx, Some(user))? else {
-        return Ok(Done::Wrong("too_many", "code"));
+    // people from elsewhere have the guard alone
+    let attempt = match &admitted.user {
+        None => None,
+        Some(user) => {
+            let Some(user) = user_of(context, tx, user.user)? else { return Ok(Done::Nothing) };
+            let Some(attempt) = begin_attempt(context, tx, Some(user))? else {
+                return Ok(Done::Wrong("too_many", "code"));
+            };
+            Some(attempt)
+        }
     };
     let typed = if typed.len() <= LONGEST { typed } else { "" };
     let proven = |instance, method, credential| Proven { person, instance, method, credential };
@@ -143,7 +148,9 @@ fn prove(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Proble
         }
     };
     let Some(proven) = found else {
-        attempt.fail(context, tx)?;
+        if let Some(attempt) = attempt {
+            attempt.fail(context, tx)?;
+        }
         guard::note_wrong(context, tx, store, person)?;
         let whose = (person, identified.tenant);
         doing.completion.record(Recorded::WrongFactor, identified.instance, whose).write(context, tx)?;

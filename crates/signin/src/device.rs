@@ -247,6 +247,12 @@ impl Provider<'_> {
                 resources,
                 cnf: None,
                 requested: Requested::default(),
+                provider_claims: match signed_in.session {
+                    Some(session) => {
+                        session::provider_claims(tx, &app.master, (session, signed_in.instance))?
+                    }
+                    None => Vec::new(),
+                },
             };
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });

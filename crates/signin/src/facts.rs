@@ -36,17 +36,17 @@ impl Circumstances {
         let admitted =
             person::admit(tx, application, (identified.person, identified.instance), identified.tenant, now)?;
         let tenant = application.tenant(identified.tenant);
-        let store =
-            tenant.and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));
-        let (Some(tenant), Some(store)) = (tenant, store) else {
+        let offered = tenant.and_then(|tenant| tenant.offered(identified.instance));
+        let (Some(tenant), Some(offered)) = (tenant, offered) else {
             return Ok((refused(NotAdmitted::NoIdentity), None));
         };
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(why) => return Ok((refused(why), None)),
         };
+        let store = offered.store();
         let looking = Looking { circumstances: self, identified, tenant, store, admitted: &admitted, now };
-        let asked = asked_for(application, tenant, store);
+        let asked = asked_for(application, tenant, offered);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
         let wanted = looking.passkey_enrolment();
         let is_needed = asked.is_any || is_demanded || wanted.is_some();
@@ -95,7 +95,8 @@ struct Looking<'a> {
     circumstances: &'a Circumstances,
     identified: &'a Identified,
     tenant: &'a ServingTenant,
-    store: &'a OfferedStore,
+    /// The user store; `None` for people from elsewhere.
+    store: Option<&'a OfferedStore>,
     admitted: &'a Admitted,
     now: Timestamp,
 }
@@ -118,16 +119,17 @@ impl Looking<'_> {
     fn is_cut_off(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let text = "SELECT proven_until FROM sign_in_cutoff WHERE person_id = ?1";
         let until = tx.one(text, &[self.identified.person.into()], |row| row.int(0))?;
-        Ok(until.is_some_and(|until| self.identified.auth_time.0 < until))
+        Ok(until.is_some_and(|until| self.identified.proven_at.0 < until))
     }
 
     fn refused_now(&self) -> Option<NotAdmitted> {
+        let user = self.admitted.user.as_ref()?;
         let by_password = self.has_proof(|method| method == Method::Password);
-        if by_password && self.admitted.password == PasswordDue::Over {
+        if by_password && user.password == PasswordDue::Over {
             return Some(NotAdmitted::PasswordExpired);
         }
         let by_passkey = self.has_proof(|method| matches!(method, Method::Passkey { .. }));
-        let is_shut = self.admitted.is_locked_for_now && self.identified.is_proven_here && !by_passkey;
+        let is_shut = user.is_locked_for_now && self.identified.is_proven_here && !by_passkey;
         is_shut.then_some(NotAdmitted::Account)
     }
 
@@ -144,16 +146,15 @@ impl Looking<'_> {
 
     /// Whether pages of this server can ask for passkeys of the store.
     fn can_use_passkeys(&self) -> bool {
-        relying_party(&self.store.options, &self.circumstances.app.public_url).is_some()
+        let public_url = &self.circumstances.app.public_url;
+        self.store.is_some_and(|store| relying_party(&store.options, public_url).is_some())
     }
 
     /// Whether new passkeys of the store are wished for in this sign-in: `PasskeyEnrolment`. An offer is made right after
     /// a proof alone.
     fn passkey_enrolment(&self) -> Option<Urgency> {
-        if !self.can_use_passkeys() || self.is_read_only() {
-            return None;
-        }
-        match self.store.options.text("PasskeyEnrolment").to_ascii_lowercase().as_str() {
+        let store = self.store.filter(|_| self.can_use_passkeys() && !self.is_read_only())?;
+        match store.options.text("PasskeyEnrolment").to_ascii_lowercase().as_str() {
             "require" => Some(Urgency::Required),
             "offer" if self.identified.is_proven_here => Some(Urgency::Offered),
             _ => None,
@@ -162,7 +163,7 @@ impl Looking<'_> {
 
     /// Whether the person has fewer passkeys than the store wishes for.
     fn lacks_passkeys(&self, held: Held) -> bool {
-        held.usable < self.store.options.number("PasskeyRequiredCredentialCount")
+        self.store.is_some_and(|store| held.usable < store.options.number("PasskeyRequiredCredentialCount"))
     }
 
     /// Whether a passkey may be made now. It counts for all that a person can prove, so that who has shown a password
@@ -176,8 +177,9 @@ impl Looking<'_> {
         !has_more && factors.enrolment == Enrolment::AtSignIn && self.identified.is_proven_here
     }
 
+    /// Whether nothing about the person can be written: the store takes no writes, or there is none.
     fn is_read_only(&self) -> bool {
-        self.store.options.flag("IsDatabaseReadOnlyMode")
+        self.store.is_none_or(|store| store.options.flag("IsDatabaseReadOnlyMode"))
     }
 
     /// The person's passkeys, where they count for anything.
@@ -185,11 +187,11 @@ impl Looking<'_> {
         let counts = (is_needed && self.can_use_passkeys())
             || self.passkey_enrolment().is_some()
             || self.has_proof(|method| method == Method::AccessPass);
-        if !counts {
+        let (Some(store), Some(user), true) = (self.store, &self.admitted.user, counts) else {
             return Ok(None);
-        }
-        let context = context_of_store(&self.circumstances.app, tx, self.store.id, self.now)?;
-        held(&context, tx, self.admitted.user).map(Some)
+        };
+        let context = context_of_store(&self.circumstances.app, tx, store.id, self.now)?;
+        held(&context, tx, user.user).map(Some)
     }
 
     fn due(
@@ -201,7 +203,8 @@ impl Looking<'_> {
         let required = |action| DueAction { action, urgency: Urgency::Required };
         let mut due = Vec::new();
         let by_password = self.has_proof(|method| method == Method::Password);
-        if by_password && self.admitted.password == PasswordDue::Change && !self.is_read_only() {
+        let password = self.admitted.user.as_ref().map(|user| user.password);
+        if by_password && password == Some(PasswordDue::Change) && !self.is_read_only() {
             due.push(required(Action::Password));
         }
         let contact = &self.admitted.contact;
@@ -225,11 +228,12 @@ impl Looking<'_> {
     /// What who came by an access pass must make, having neither passkey nor password.
     fn lacks_all(&self, tx: &mut Tx<'_>, held: Held) -> Result<Option<Action>, StoreError> {
         let by_pass = self.has_proof(|method| method == Method::AccessPass);
-        if !by_pass || held.usable > 0 || self.is_read_only() {
+        let user = self.admitted.user.as_ref();
+        let Some(user) = user.filter(|_| by_pass && held.usable == 0 && !self.is_read_only()) else {
             return Ok(None);
-        }
+        };
         let text = "SELECT EXISTS (SELECT 1 FROM user_password WHERE user_rid = ?1)";
-        if tx.one(text, &[self.admitted.user.into()], |row| row.bool(0))? == Some(true) {
+        if tx.one(text, &[user.user.into()], |row| row.bool(0))? == Some(true) {
             return Ok(None);
         }
         let by_passkey = self.can_use_passkeys() && !self.circumstances.prefers_password;

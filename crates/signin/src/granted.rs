@@ -34,6 +34,9 @@ pub struct Granted {
     /// The claims that were asked for by name.
     #[serde(default)]
     pub requested: Requested,
+    /// What the external identity provider told of the person when the session began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provider_claims: Vec<(String, String)>,
 }
 
 impl Granted {

@@ -60,6 +60,12 @@ pub struct KeptFlow {
     /// Whether a password is to be made where a passkey could be, too.
     #[serde(default)]
     pub prefers_password: bool,
+    /// The external identity provider that the browser was sent to.
+    #[serde(default)]
+    pub sent_to: Option<SentTo>,
+    /// What a provider told of the person, until a session keeps it.
+    #[serde(default)]
+    pub told: Option<ToldElsewhere>,
     /// Whether a page that is shown changed the flow, so that the browser keeps it anew.
     #[serde(skip)]
     pub is_changed: bool,
@@ -74,6 +80,30 @@ pub struct KeptFlow {
     /// Whether the client app was answered.
     #[serde(default)]
     pub has_ended: bool,
+}
+
+/// A browser's way to an external identity provider: by what its answer is judged.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SentTo {
+    /// The instance.
+    pub instance: Uuid,
+    /// The path that the provider leads back to.
+    pub path: String,
+    /// What state, nonce and verifier follow from, and by which the answer is good once, in base64url.
+    pub seed: String,
+    /// Whether the person was to sign in anew there.
+    pub login: bool,
+}
+
+/// What an external identity provider told of a person.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ToldElsewhere {
+    /// The person.
+    pub person: Uuid,
+    /// The instance.
+    pub instance: Uuid,
+    /// The types and values of the claims.
+    pub claims: Vec<(String, String)>,
 }
 
 /// A device that waits for the end of a flow.
@@ -128,6 +158,8 @@ impl KeptFlow {
             recovery_codes: Vec::new(),
             ceremony: None,
             prefers_password: false,
+            sent_to: None,
+            told: None,
             is_changed: false,
             has_signed_in: false,
             locale: None,

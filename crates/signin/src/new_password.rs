@@ -68,7 +68,7 @@ impl Provider<'_> {
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let due =
             examined.due.identified().filter(|_| is_due(&examined)).map(|identified| identified.instance);
-        let (Some(store), Some(admitted)) = (due, examined.admitted.clone()) else {
+        let (Some(store), Some(user)) = (due, examined.user().map(|user| user.user)) else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok(ChangeBegun::Answered(after_post(kept, outcome)));
         };
@@ -80,7 +80,7 @@ impl Provider<'_> {
         let (app, now, new) = (Arc::clone(self.context), visit.now, typed.new);
         let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
             let context = context_of_store(&app, tx, store, now)?;
-            begin_change(&context, tx, admitted.user, (new.clone(), has_none))
+            begin_change(&context, tx, user, (new.clone(), has_none))
         });
         let Some(pending) = counting.await? else {
             return Ok(ChangeBegun::Answered(Outcome::Error(PageError::NO_FLOW)));
@@ -157,7 +157,7 @@ fn decide(
         if !is_due(&before) || !before.password.as_ref().is_some_and(|password| password.is_missing) {
             return Ok(Changed::Done(Decided::GoOn(before.due.flow().clone().into())));
         }
-        context.actor = before.admitted.as_ref().map(|admitted| admitted.user_id);
+        context.actor = before.user().map(|user| user.user_id);
     }
     if let Err(fault) = change(&context, tx, verified)? {
         if let Some(present) = &verified.sign_in {

@@ -18,6 +18,8 @@ pub enum Outcome {
         /// The session's new cookie, where the person has just signed in.
         session: Option<NewSession>,
     },
+    /// It goes to an external identity provider, at this address, and comes back to this flow.
+    Elsewhere(Box<KeptFlow>, String),
     /// It goes to a page of this flow. Where the person has just signed in, with the session's new cookie.
     GoTo(Box<KeptFlow>, &'static str, Option<NewSession>),
     /// It is shown a page of this flow.

@@ -5,7 +5,8 @@ use chancery_oauth::{OPENID, STANDARD_SCOPES};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    application::{Application, ConsentMode, OfferedStore},
+    application::{Application, ConsentMode, Offered},
+    external::EXTERNAL,
     kept_flow::{KeptFlow, Mistake},
     new_password,
     outcome::Page,
@@ -45,6 +46,7 @@ pub const PASSKEY: &str = "passkey";
 /// The step's page; `None` for a step that has no page.
 pub const fn page_of(step: &Step) -> Option<&'static str> {
     Some(match step {
+        Step::FirstFactor(due) if due.at_once.is_some() => EXTERNAL,
         Step::FirstFactor(_) => PASSWORD,
         Step::Tenant(_) | Step::Account { .. } => CHOOSE,
         Step::Refuse(_) => REFUSED,
@@ -69,6 +71,8 @@ pub fn is_page_of(page: &str, kept: &KeptFlow, circumstances: &Circumstances, ex
         return page == RECOVERY;
     }
     match (page, examined.due.step()) {
+        // a person who came back from the only provider is not sent there again
+        (PASSWORD, Step::FirstFactor(_)) => true,
         (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(circumstances, examined),
         (CONTINUE, Step::Done(_)) => examined.lacks_session && !kept.has_signed_in,
         (page, step) => page_of(step) == Some(page),
@@ -128,9 +132,8 @@ pub fn page_for(
         "metadata": application.metadata,
     });
     members.insert("application".to_owned(), about);
-    if let Some(store) = provider_of(circumstances, examined) {
-        let about = json!({ "name": store.name, "metadata": store.metadata });
-        members.insert("provider".to_owned(), about);
+    if let Some((name, metadata)) = provider_of(circumstances, examined).map(Offered::about) {
+        members.insert("provider".to_owned(), json!({ "name": name, "metadata": metadata }));
     }
     if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
         members.insert("errors".to_owned(), mistake.told());
@@ -147,11 +150,16 @@ pub fn page_for(
 
 /// The identity provider instance that a page is about: the person's, or the only one that is offered. Of several that are offered
 /// none is meant.
-fn provider_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<&'a OfferedStore> {
-    store_of(circumstances, examined).or_else(|| match circumstances.offered(examined)[..] {
-        [only] => Some(only),
+fn provider_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<Offered<'a>> {
+    let of = |tenant, instance| circumstances.application.tenant(tenant)?.offered(instance);
+    match (examined.due.identified(), examined.due.step()) {
+        (Some(identified), _) => of(identified.tenant, identified.instance),
+        (None, Step::FirstFactor(due)) => match due.offered[..] {
+            [only] => of(due.tenant, only.id),
+            _ => None,
+        },
         _ => None,
-    })
+    }
 }
 
 fn action_page(
@@ -199,11 +207,21 @@ fn password_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &E
     let hint = kept.request().and_then(|(_, request)| request.login_hint);
     let mistake = kept.mistake_on(PASSWORD);
     json!({
+        "stores": !circumstances.offered(examined).is_empty(),
+        "providers": providers(circumstances, examined),
         "username": mistake.map(|mistake| mistake.username.clone()).or(hint),
         "remember": kept.keeps,
         "access_pass": takes_access_passes(circumstances, examined),
         "errors": mistake.map_or_else(|| json!([]), Mistake::told),
     })
+}
+
+/// The external identity providers that are offered, in order.
+fn providers(circumstances: &Circumstances, examined: &Examined) -> Vec<Value> {
+    let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };
+    let Some(tenant) = circumstances.application.tenant(due.tenant) else { return Vec::new() };
+    let offered = due.offered.iter().filter_map(|instance| tenant.provider(instance.id));
+    offered.map(|provider| json!({ "name": provider.name, "instance": provider.id, "metadata": provider.metadata })).collect()
 }
 
 fn consent_context(application: &Application, examined: &Examined) -> Value {

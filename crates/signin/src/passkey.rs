@@ -203,15 +203,14 @@ fn decide(
 
 /// Keeps a passkey that was made.
 fn make(doing: &Doing<'_>, tx: &mut Tx<'_>, made: &Made, state: &[u8]) -> Result<Done, Problem> {
-    let (Some(_), Some(admitted)) = (is_due(doing.examined, Action::Passkey), &doing.examined.admitted)
-    else {
+    let (Some(_), Some(user)) = (is_due(doing.examined, Action::Passkey), doing.examined.user()) else {
         return Ok(Done::Nothing);
     };
     let Ok(credential) = made else { return Ok(Done::Wrong("passkey_not_made", "")) };
     if !spend(tx, doing.completion, state)? || is_known(doing, tx, &credential.id)? {
         return Ok(Done::Wrong("passkey_not_made", ""));
     }
-    if keep(doing.context, tx, admitted.user_id, credential)?.is_none() {
+    if keep(doing.context, tx, user.user_id, credential)?.is_none() {
         return Ok(Done::Wrong("passkey_not_made", ""));
     }
     // who has made one is not offered the next one at once

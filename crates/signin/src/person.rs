@@ -25,7 +25,7 @@ pub fn of_store_user(
     store: &OfferedStore,
     user: Uuid,
 ) -> Result<Option<Uuid>, Problem> {
-    match find(tx, store.id, user)? {
+    match find(tx, store.id, &user.to_string())? {
         Identity::Counts(person) => Ok(Some(person)),
         Identity::None if store.creates_platform_users => USERS.follow(context, tx, store.subscription, user),
         Identity::None | Identity::Over => Ok(None),
@@ -37,7 +37,7 @@ pub fn of_store_user(
 /// # Errors
 /// Those of the store.
 pub fn known(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Option<Uuid>, StoreError> {
-    let found = find(tx, instance, user)?;
+    let found = find(tx, instance, &user.to_string())?;
     Ok(if let Identity::Counts(person) = found { Some(person) } else { None })
 }
 
@@ -61,8 +61,8 @@ pub fn instances_of(tx: &mut Tx<'_>, person: Uuid) -> Result<HashSet<Uuid>, Stor
     Ok(found)
 }
 
-/// The identity of a store's user on the platform.
-enum Identity {
+/// The identity of somebody at an instance, on the platform.
+pub enum Identity {
     /// There is none yet.
     None,
     /// It is Active, and this platform user, who is not hidden, has it.
@@ -71,43 +71,56 @@ enum Identity {
     Over,
 }
 
-fn find(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Identity, StoreError> {
+/// The identity of a subject at an instance.
+///
+/// # Errors
+/// Those of the store.
+pub fn find(tx: &mut Tx<'_>, instance: Uuid, subject: &str) -> Result<Identity, StoreError> {
     let text = "SELECT u.id, i.lifecycle_status, u.hidden_on FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    let found = tx.one(text, &[Value::Id(instance), user.to_string().into()], |row| {
+    let found = tx.one(text, &[Value::Id(instance), subject.into()], |row| {
         let counts = row.text(1)? == "Active" && row.is_null(2)?;
         Ok(if counts { Identity::Counts(row.id(0)?) } else { Identity::Over })
     });
     Ok(found?.unwrap_or(Identity::None))
 }
 
-/// A person who is admitted to a client app: the user of the store by which the person signed in.
+/// A person who is admitted to a client app.
 #[derive(Clone, Debug)]
 pub struct Admitted {
+    /// The row number of the platform user.
+    pub person: i64,
+    /// The user of the store by which the person signed in; `None` where the person came by an external identity provider.
+    pub user: Option<StoreUser>,
+    /// The login name; of people from elsewhere what comes nearest to one.
+    pub login_name: String,
+    /// How the person can be reached.
+    pub contact: Contact,
+}
+
+/// The user of a store who is behind a person.
+#[derive(Clone, Debug)]
+pub struct StoreUser {
     /// The row number of the store.
     pub store: i64,
     /// The row number of the user.
     pub user: i64,
     /// The user's id.
     pub user_id: Uuid,
-    /// The login name.
-    pub login_name: String,
     /// What is due about the password, for who signs in by it.
     pub password: PasswordDue,
     /// Whether the user is locked for a while.
     pub is_locked_for_now: bool,
-    /// How the user can be reached.
-    pub contact: Contact,
 }
 
-/// How a user of a store can be reached.
+/// How a person can be reached.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
     /// The e-mail address.
     pub email: Option<String>,
-    /// Whether the user was shown to own it.
+    /// Whether the person was shown to own it.
     pub is_email_confirmed: bool,
-    /// The telephone number, where the user was shown to own it.
+    /// The telephone number, where the person was shown to own it.
     pub phone: Option<String>,
     /// The language.
     pub locale: Option<String>,
@@ -115,10 +128,35 @@ pub struct Contact {
 
 /// An identity of a person, as it is found.
 struct Known {
+    person: i64,
     subscription: Uuid,
-    subject: Option<Uuid>,
-    store: i64,
+    subject: String,
+    instance: i64,
+    is_of_store: bool,
     is_authorized: bool,
+    /// Of people from elsewhere: whether a directory lets them sign in, and what they are called.
+    is_active: bool,
+    email: Option<String>,
+    user_name: Option<String>,
+}
+
+impl Known {
+    /// The person, where whatever is behind the identity lets the person sign in.
+    fn admitted(self, tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
+        if self.is_of_store {
+            let Ok(subject) = Uuid::try_parse(&self.subject) else { return Ok(None) };
+            return find_user(tx, self.person, (self.instance, subject), now);
+        }
+        if !self.is_active {
+            return Ok(None);
+        }
+        Ok(Some(Admitted {
+            person: self.person,
+            user: None,
+            login_name: self.user_name.or_else(|| self.email.clone()).unwrap_or(self.subject),
+            contact: Contact { email: self.email, ..Contact::default() },
+        }))
+    }
 }
 
 /// Whether a person is admitted to a client app in a tenant, by an identity at an instance of both. A temporary lock ends nothing: else
@@ -139,19 +177,22 @@ pub fn admit(
     let Some(known) = find_identity(tx, application, (person, instance))? else {
         return Ok(Err(NotAdmitted::NoIdentity));
     };
-    let Some(subject) = known.subject else { return Ok(Err(NotAdmitted::NoIdentity)) };
-    let Some(admitted) = find_user(tx, known.store, subject, now)? else {
+    let (is_authorized, subscription) = (known.is_authorized, known.subscription);
+    let Some(admitted) = known.admitted(tx, now)? else {
         return Ok(Err(NotAdmitted::Account));
     };
-    if !application.allow_cross_subscription && known.subscription != application.subscription {
+    if !application.allow_cross_subscription && subscription != application.subscription {
         return Ok(Err(NotAdmitted::OtherSubscription));
     }
     if application.is_restricted
-        && !known.is_authorized
-        && !is_in_authorized_group(tx, application, instance, admitted.user)?
+        && !is_authorized
+        && !is_in_authorized_group(tx, application, instance, &admitted)?
     {
         return Ok(Err(NotAdmitted::Restricted));
     }
+    let provider = application.tenant(tenant).and_then(|tenant| tenant.provider(instance));
+    let mut admitted = admitted;
+    admitted.contact.is_email_confirmed |= provider.is_some_and(|provider| provider.is_believed);
     Ok(Ok(admitted))
 }
 
@@ -162,7 +203,7 @@ fn has_instance(
     application: &Application,
     (tenant, instance): (Uuid, Uuid),
 ) -> Result<bool, StoreError> {
-    if application.tenant(tenant).is_some_and(|tenant| tenant.stores.iter().any(|one| one.id == instance)) {
+    if application.tenant(tenant).is_some_and(|tenant| tenant.offered(instance).is_some()) {
         return Ok(true);
     }
     let text = "SELECT 1 FROM idp_instance i JOIN idp_instance_client_app m ON m.idp_instance_rid = i.rid \
@@ -178,16 +219,22 @@ fn find_identity(
     (person, instance): (Uuid, Uuid),
 ) -> Result<Option<Known>, StoreError> {
     let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
-        WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid) FROM application_user u \
+        WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid), u.rid, o.store_name_key IS NOT NULL, \
+        u.is_active, u.email_address, u.user_name FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
         AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id AND o.is_active \
         WHERE u.id = ?1 AND u.hidden_on IS NULL";
     tx.one(text, &[person.into(), instance.into(), application.rid.into()], |row| {
         Ok(Known {
+            person: row.int(4)?,
             subscription: row.id(0)?,
-            subject: Uuid::try_parse(row.text(1)?).ok(),
-            store: row.int(2)?,
+            subject: row.text(1)?.to_owned(),
+            instance: row.int(2)?,
+            is_of_store: row.bool(5)?,
             is_authorized: row.bool(3)?,
+            is_active: row.bool(6)?,
+            email: row.optional_text(7)?,
+            user_name: row.optional_text(8)?,
         })
     })
 }
@@ -198,7 +245,12 @@ const USER: &str = "SELECT rid, login_name, is_user_active, user_valid_from, use
     phone_number_confirmed, locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
 
 /// A user of a store who may sign in now, but for a lock that passes.
-fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
+fn find_user(
+    tx: &mut Tx<'_>,
+    person: i64,
+    (store, id): (i64, Uuid),
+    now: Timestamp,
+) -> Result<Option<Admitted>, StoreError> {
     let found = tx.one(USER, &[store.into(), id.into()], |row| {
         let admission =
             Admission { is_active: row.bool(2)?, valid_from: time(row, 3)?, valid_to: time(row, 4)? };
@@ -217,15 +269,15 @@ fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Op
             expires_on: time(row, 10)?,
             can_change_expired: row.bool(11)?,
         };
-        Ok(Some(Admitted {
+        let user = StoreUser {
             store,
             user: row.int(0)?,
             user_id: id,
-            login_name: row.text(1)?.to_owned(),
             password: password.due(now),
             is_locked_for_now: lockout.is_shut_until(now),
-            contact: read_contact(row)?,
-        }))
+        };
+        let login_name = row.text(1)?.to_owned();
+        Ok(Some(Admitted { person, user: Some(user), login_name, contact: read_contact(row)? }))
     });
     found.map(Option::flatten)
 }
@@ -253,8 +305,15 @@ fn is_in_authorized_group(
     tx: &mut Tx<'_>,
     application: &Application,
     instance: Uuid,
-    user: i64,
+    admitted: &Admitted,
 ) -> Result<bool, StoreError> {
+    let Some(user) = &admitted.user else {
+        let text = "SELECT EXISTS (SELECT 1 FROM client_app_authorized_group z JOIN application_group_member m \
+            ON m.application_group_rid = z.application_group_rid \
+            WHERE z.client_app_rid = ?1 AND m.application_user_rid = ?2)";
+        let key = [application.rid.into(), admitted.person.into()];
+        return Ok(tx.one(text, &key, |row| row.bool(0))? == Some(true));
+    };
     let text = "SELECT i.subject FROM client_app_authorized_group z JOIN application_group_identity i \
         ON i.application_group_rid = z.application_group_rid AND i.lifecycle_status = 'Active' \
         WHERE z.client_app_rid = ?1 AND i.idp_instance_id = ?2";
@@ -270,7 +329,7 @@ fn is_in_authorized_group(
         "{GROUPS_ABOVE} SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
     );
     let mut is_in = false;
-    tx.query(&text, &[user.into()], |row| {
+    tx.query(&text, &[user.user.into()], |row| {
         is_in |= authorized.contains(&row.id(0)?);
         Ok(())
     })?;
@@ -284,7 +343,15 @@ pub fn group_names() -> String {
     )
 }
 
-/// The user of the store behind a person who is admitted elsewhere; `None` if the person has none by this instance any more.
+/// The groups of a person from elsewhere, as a directory tells them, [`MOST_GROUPS`] at most.
+pub fn provisioned_group_names() -> String {
+    format!(
+        "SELECT g.name FROM application_group_member m JOIN application_group g ON g.rid = m.application_group_rid \
+         WHERE m.application_user_rid = ?1 LIMIT {MOST_GROUPS}"
+    )
+}
+
+/// A person who is admitted elsewhere; `None` if the person cannot sign in by this instance any more.
 ///
 /// # Errors
 /// Those of the store.
@@ -295,6 +362,5 @@ pub fn user_of(
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
     let Some(known) = find_identity(tx, application, of)? else { return Ok(None) };
-    let Some(subject) = known.subject else { return Ok(None) };
-    find_user(tx, known.store, subject, now)
+    known.admitted(tx, now)
 }

@@ -77,10 +77,10 @@ impl Provider<'_> {
         circumstances: &Circumstances,
         examined: &Examined,
     ) -> Result<Option<Started>, Problem> {
-        let (Some(store), Some(admitted)) = (store_of(circumstances, examined), &examined.admitted) else {
+        let (Some(store), Some(user)) = (store_of(circumstances, examined), examined.user()) else {
             return Ok(None);
         };
-        let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, admitted.user);
+        let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, user.user);
         let starting = self.store.run("BeginPasskey", Mode::Quick, None, move |tx| {
             let context = context_of_store(&app, tx, store, now)?;
             start_registration(&context, tx, user)
@@ -138,9 +138,12 @@ impl Provider<'_> {
         again: bool,
     ) -> Result<(Option<(Destination, i64)>, Option<&'static str>), Problem> {
         let not_sent = Ok((None, Some("code_not_sent")));
-        let (Some(store), Some(admitted), Some(identified)) =
-            (store_of(circumstances, examined), examined.admitted.clone(), examined.due.identified())
-        else {
+        let (Some(store), Some(admitted), Some(user), Some(identified)) = (
+            store_of(circumstances, examined),
+            examined.admitted.clone(),
+            examined.user().map(|user| user.user_id),
+            examined.due.identified(),
+        ) else {
             return not_sent;
         };
         let Some(purpose) = purpose_of(circumstances, examined) else { return not_sent };
@@ -149,7 +152,7 @@ impl Provider<'_> {
         let (digits, sent) = (purpose.digits(), purpose.clone());
         let sending = self.store.run("SendCode", Mode::Write, None, move |tx: &mut Tx<'_>| {
             let mut context = context_of_store(&app, tx, store.id, now)?;
-            context.actor = Some(admitted.user_id);
+            context.actor = Some(user);
             let to = match &purpose {
                 Purpose::Factor(factor) => destination(tx, factor.kind, &admitted)?,
                 Purpose::Email(address) => {
@@ -160,7 +163,7 @@ impl Provider<'_> {
             if !purpose.can_be_sent(&store) {
                 return Ok(None);
             }
-            let sending = send(&context, tx, (&purpose, &store), (person, &admitted), &to, again)?;
+            let sending = send(&context, tx, (&purpose, &store), (person, user), &to, again)?;
             Ok::<_, Problem>(Some((to, sending)))
         });
         let Some((to, sending)) = sending.await? else { return not_sent };

@@ -114,6 +114,8 @@ fn read(
         resources: checked.request.resources,
         cnf: None,
         requested,
+        // people of user stores alone have a preview
+        provider_claims: Vec::new(),
     };
     let Some(preview) = Preview::read(tx, &application, &granted, &admitted)? else {
         return Ok(Err(not_admitted(NotAdmitted::Account)));

@@ -4,8 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use chancery_auth::{Issuer, TokenService, load_store_context};
 use chancery_flow::{
-    Acr, Action, AppFacts, Due, DueAction, Flow, Method, Prompt, Proof, Request, Step, next,
+    Acr, Action, AppFacts, Due, DueAction, Flow, Identified, Method, Prompt, Proof, Request, Step, next,
 };
+use chancery_management::idp_instance::connection::Documents;
 use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
@@ -20,7 +21,7 @@ use crate::{
     counts::Counts,
     kept_flow::KeptFlow,
     people::{Asked, Names, names_of},
-    person::Admitted,
+    person::{Admitted, StoreUser},
     record::Origin,
     second_factor::Device,
     session::{Session, SessionCookie},
@@ -39,6 +40,8 @@ pub struct Provider<'a> {
     pub applications: &'a Applications,
     /// Where claim rules run.
     pub pool: &'a Pool,
+    /// What external identity providers publish.
+    pub documents: &'a Arc<Documents>,
     /// What metrics count.
     pub counts: &'a Counts,
 }
@@ -76,7 +79,7 @@ pub struct Examined {
     pub resources: Vec<NamedResource>,
     /// The password that is to be changed, where that is due.
     pub password: Option<PasswordState>,
-    /// The user of the store, where it is known who is signing in, and that person is admitted.
+    /// The person, where it is known who is signing in, and that person is admitted.
     pub admitted: Option<Admitted>,
     /// Whether something was proven in this flow that no session holds yet.
     pub lacks_session: bool,
@@ -86,6 +89,11 @@ impl Examined {
     /// The language of the person, once it is known who that is.
     pub fn locale(&self) -> Option<&String> {
         self.admitted.as_ref()?.contact.locale.as_ref()
+    }
+
+    /// The user of the store behind the person; `None` also for people from elsewhere.
+    pub fn user(&self) -> Option<&StoreUser> {
+        self.admitted.as_ref()?.user.as_ref()
     }
 
     /// Whether the person came by an access pass.
@@ -191,7 +199,7 @@ impl Circumstances {
             admitted = found;
             Ok::<_, Problem>(facts)
         })?;
-        let user = admitted.as_ref().map(|admitted| admitted.user);
+        let user = admitted.as_ref().and_then(|admitted| Some(admitted.user.as_ref()?.user));
         let mut password = None;
         if let (Step::Action(DueAction { action: Action::Password, .. }), Some(identified), Some(user)) =
             (due.step(), due.identified(), user)
@@ -275,6 +283,22 @@ fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
     lowest(&classes).max(lowest(&request.claims.demanded_classes()))
+}
+
+/// The context in which a person who signs in by this instance acts: that of the user store, or the person's own.
+///
+/// # Errors
+/// Those of the store; not found where the store is not active.
+pub fn context_of(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    (admitted, identified): (&Admitted, &Identified),
+    now: Timestamp,
+) -> Result<Context, Problem> {
+    let Some(user) = &admitted.user else { return Ok(context_of_person(app, identified.person, now)) };
+    let mut context = context_of_store(app, tx, identified.instance, now)?;
+    context.actor = Some(user.user_id);
+    Ok(context)
 }
 
 /// The context in which a person acts on what is the person's own by having signed in.

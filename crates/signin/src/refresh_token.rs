@@ -84,6 +84,7 @@ mod tests {
             resources: Vec::new(),
             cnf: None,
             requested: crate::claims::Requested::default(),
+            provider_claims: Vec::new(),
         };
         Grant::new(id, id, granted, Timestamp(0))
     }

@@ -7,9 +7,10 @@ use chancery_record::Timestamp;
 use chancery_resource::settings::Options;
 use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
 use chancery_store::{Error, StateTable, Tx};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::ServingTenant, provider::context_of_person};
+use crate::{application::ServingTenant, kept_flow::ToldElsewhere, provider::context_of_person};
 
 /// The most sessions of one browser.
 const MOST: usize = 10;
@@ -19,6 +20,7 @@ const FORMER_MS: i64 = 30_000;
 const USE_MS: i64 = 5 * 60_000;
 
 /// The value of a session cookie, and the digest that it is kept by.
+#[derive(Clone)]
 pub struct SessionCookie {
     /// The value: 32 random bytes in base64url.
     pub value: String,
@@ -102,6 +104,53 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
     Ok(sessions)
 }
 
+fn claims_data(session: Uuid) -> String {
+    format!("sign_in_session/{session}")
+}
+
+/// What the external identity provider of this instance told of the person in this session, if the person came by it.
+///
+/// # Errors
+/// Errors of the store.
+pub fn provider_claims(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    (session, instance): (Uuid, Uuid),
+) -> Result<Vec<(String, String)>, Error> {
+    let text = "SELECT provider_claims FROM sign_in_session WHERE id = ?1 AND provider_claims IS NOT NULL";
+    let Some(sealed) = tx.one(text, &[session.into()], |row| Ok(row.bytes(0)?.to_vec()))? else {
+        return Ok(Vec::new());
+    };
+    let opened = master.open(&claims_data(session), &sealed);
+    let found = opened.and_then(|text| serde_json::from_slice::<SessionClaims>(text.expose()).ok());
+    if found.is_none() {
+        tracing::error!(%session, "what a provider told in a session cannot be read: its claims are left out");
+    }
+    Ok(found.filter(|found| found.instance == instance).map(|found| found.claims).unwrap_or_default())
+}
+
+/// What a provider told in a session.
+#[derive(Serialize, Deserialize)]
+struct SessionClaims {
+    instance: Uuid,
+    claims: Vec<(String, String)>,
+}
+
+/// Keeps what a provider told.
+fn keep_claims(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    session: Uuid,
+    told: &ToldElsewhere,
+) -> Result<(), Error> {
+    let claims = SessionClaims { instance: told.instance, claims: told.claims.clone() };
+    let text = serde_json::to_vec(&claims)
+        .map_err(|_| Error::Internal("the claims of a provider cannot be written".into()))?;
+    let sealed = master.seal(&claims_data(session), &text);
+    let text = StateTable::SignInSession.update("SET provider_claims = ?2 WHERE id = ?1");
+    tx.queue(&text, vec![session.into(), sealed.into()])
+}
+
 /// How long a session lasts from its last use, in ms.
 fn lifetime(options: &Options, is_kept: bool) -> i64 {
     options.span(if is_kept { "SessionLifetime" } else { "BrowserSessionLifetime" })
@@ -114,8 +163,8 @@ fn expiry(options: &Options, is_kept: bool, started_on: Timestamp, now: Timestam
 }
 
 /// Where a sign-in is complete: writes its session, a new one or that of the person, and moves all sessions of the
-/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing. Returns the
-/// session's id.
+/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing. What an external provider
+/// told in this sign-in is kept with it. Returns the session's id.
 ///
 /// # Errors
 /// Errors of the store.
@@ -123,7 +172,7 @@ pub fn establish(
     context: &Context,
     tx: &mut Tx<'_>,
     (former, new, known): (Option<&SessionCookie>, &SessionCookie, &[Session]),
-    identified: &Identified,
+    (identified, told): (&Identified, Option<&ToldElsewhere>),
     (keeps, tenant): (bool, &ServingTenant),
 ) -> Result<Uuid, Problem> {
     let (now, options) = (context.now, &*tenant.options);
@@ -144,6 +193,9 @@ pub fn establish(
         );
         let (until, instance) = (until.0.into(), identified.instance.into());
         tx.queue(&text, vec![was.id.into(), proofs.into(), is_kept.into(), now.0.into(), until, instance])?;
+        if let Some(told) = told {
+            keep_claims(tx, &context.app.master, was.id, told)?;
+        }
         return Ok(was.id);
     }
     // one session a tenant and person: a new one takes the place of the one before, and of the oldest of too many
@@ -170,6 +222,9 @@ pub fn establish(
         identified.instance.into(),
     ];
     tx.queue(&text, parameters)?;
+    if let Some(told) = told {
+        keep_claims(tx, &context.app.master, id, told)?;
+    }
     let created = SignInEvent {
         what: "session.created",
         id,

@@ -15,9 +15,10 @@ use crate::{
     authorize::{leave, refuse},
     code, consent,
     device::{self, DEVICE},
+    external::EXTERNAL,
     kept_flow::KeptFlow,
     outcome::{Outcome, Page, PageError},
-    page::{CONTINUE, RECOVERY, is_page_of, page_for, page_of},
+    page::{CONTINUE, PASSWORD, RECOVERY, is_page_of, page_for, page_of},
     provider::{Circumstances, Examined, Provider, Visit},
     session::{self, SessionCookie},
 };
@@ -100,6 +101,13 @@ impl Provider<'_> {
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
+        if page == EXTERNAL {
+            let at_once = match examined.due.step() {
+                Step::FirstFactor(due) => due.at_once,
+                _ => None,
+            };
+            return Box::pin(self.go_from(visit, kept, (circumstances, examined), at_once)).await;
+        }
         if let (DEVICE, Step::Done(_), Some(_)) = (page, examined.due.step(), &kept.device) {
             let shown = device::confirm_page(&circumstances, &kept, &examined);
             return Ok(Outcome::Page(kept.into(), shown));
@@ -283,6 +291,8 @@ pub(crate) fn after_post(mut kept: KeptFlow, outcome: Outcome) -> Outcome {
             kept.answer = Some(address);
             Outcome::GoTo(kept.into(), CONTINUE, None)
         }
+        // nor can they be led on to a provider: the page of the first factor has a link there
+        Outcome::GoTo(kept, EXTERNAL, session) => Outcome::GoTo(kept, PASSWORD, session),
         Outcome::Refused(refusal, answer) => Outcome::Refused(refusal, after_post(kept, *answer).into()),
         other => other,
     }

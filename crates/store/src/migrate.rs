@@ -94,6 +94,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (64, include_str!("../../../migrations/0064_sign_in_of_apps.sql")),
     (67, include_str!("../../../migrations/0067_refresh_tokens.sql")),
     (68, include_str!("../../../migrations/0068_refused_requests.sql")),
+    (72, include_str!("../../../migrations/0072_sign_in_elsewhere.sql")),
 ];
 
 /// The migration that adds the column of checksums.

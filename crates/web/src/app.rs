@@ -11,7 +11,8 @@ use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, LongReads, Pool, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{
-    Appearances, Applications, ConsoleLifetimes, Counts, Provider, Questions, RefusedRequests, Told,
+    Appearances, Applications, ConsoleLifetimes, Counts, Provider, ProviderDocuments, Questions,
+    RefusedRequests, Told,
 };
 use chancery_store::{Class, Error, Figure, Store};
 use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
@@ -102,6 +103,8 @@ pub struct App {
     /// How pages look to whom.
     pub(crate) appearances: Appearances,
     pub(crate) sign_in_counts: Counts,
+    /// What external identity providers publish.
+    pub(crate) provider_documents: Arc<ProviderDocuments>,
     /// Refused requests of client apps that are to be recorded.
     pub refused_requests: RefusedRequests,
     /// What operations share.
@@ -237,6 +240,7 @@ impl App {
             applications: Applications::default(),
             appearances: Appearances::default(),
             sign_in_counts: Counts::default(),
+            provider_documents: Arc::default(),
             refused_requests: RefusedRequests::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
@@ -301,7 +305,8 @@ impl App {
     /// The OpenID provider, with this class of access to the store.
     pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
-        Provider { store, tokens, context, applications, pool: &self.pool, counts: &self.sign_in_counts }
+        let (documents, counts) = (&self.provider_documents, &self.sign_in_counts);
+        Provider { store, tokens, context, applications, pool: &self.pool, documents, counts }
     }
 
     /// Tells some of the client apps that are due by their back channel that a session ended.
@@ -352,9 +357,9 @@ impl App {
             Ok(found) => found,
             Err(problem) => {
                 let is_of_protocol = ["/connect/", "/.well-known/"].iter().any(|part| path.contains(part));
-                return match external::of_path(self, parts) {
+                return match Box::pin(external::of_path(self, parts, now)).await {
                     None if is_of_protocol => Ok(self.told_to_scripts(problem, parts)),
-                    found => found.ok_or(problem),
+                    found => found.unwrap_or(Err(problem)),
                 };
             }
         };

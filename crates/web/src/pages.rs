@@ -3,6 +3,7 @@
 mod content;
 mod cookies;
 mod device;
+mod external;
 mod language;
 mod lead;
 mod post;
@@ -12,17 +13,18 @@ mod script;
 mod sign_out;
 
 use chancery_auth::Issuer;
-use chancery_record::{Secret, Timestamp, is_of_this_machine, origin_of};
+use chancery_record::{Secret, Timestamp, is_of_this_machine, origin_of, parse_id};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    ACCESS_PASS, CONTINUE, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners, PASSWORD,
-    Page, PageError, Provider, SIGNED_OUT, Visit,
+    ACCESS_PASS, CONTINUE, EXTERNAL, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners,
+    PASSWORD, Page, PageError, Provider, SIGNED_OUT, Visit,
 };
 use http::{Method, Response, header, request::Parts};
 use uuid::Uuid;
 
 pub use content::content;
 pub use cookies::Cookies;
+pub use external::returned;
 pub use language::languages;
 pub use lead::see_other;
 pub use script::script;
@@ -247,7 +249,16 @@ impl Browser<'_> {
             self.cookies.write(&mut response);
             return Ok(response);
         }
-        let outcome = self.provider().show(&self.visit, kept, step).await?;
+        let instance = self.parameter("instance").filter(|_| step == EXTERNAL).and_then(parse_id);
+        if step == EXTERNAL
+            && let Err(problem) = self.app.page_limiter.admit_address(address_of(self.parts), self.visit.now)
+        {
+            return Ok(error_page(&self, PageError::too_many(seconds_of(&problem))).await);
+        }
+        let outcome = match instance {
+            Some(instance) => Box::pin(self.provider().go_to_provider(&self.visit, kept, instance)).await?,
+            None => self.provider().show(&self.visit, kept, step).await?,
+        };
         self.answer(outcome).await
     }
 
@@ -294,6 +305,14 @@ impl Browser<'_> {
             }
             Outcome::Leave(address) => {
                 self.end_flow(&address);
+                let mut response = leave(&address);
+                self.cookies.write(&mut response);
+                response
+            }
+            Outcome::Elsewhere(kept, address) => {
+                if let Err(error) = self.keep(&kept).await? {
+                    return Ok(error_page(&self, error).await);
+                }
                 let mut response = leave(&address);
                 self.cookies.write(&mut response);
                 response
@@ -383,6 +402,16 @@ impl Browser<'_> {
         if let Some(members) = page.context.as_object_mut() {
             if members.remove("access_pass") == Some(true.into()) {
                 members.insert("access_pass_url".to_owned(), self.address(kept, ACCESS_PASS).into());
+            }
+            for provider in
+                members.get_mut("providers").and_then(|all| all.as_array_mut()).into_iter().flatten()
+            {
+                let address = self.address(kept, EXTERNAL);
+                if let Some(members) = provider.as_object_mut() {
+                    let instance = members.remove("instance").unwrap_or_default();
+                    let instance = instance.as_str().unwrap_or_default();
+                    members.insert("url".to_owned(), format!("{address}&instance={instance}").into());
+                }
             }
             if page.step == ACCESS_PASS {
                 members.insert("sign_in_url".to_owned(), self.address(kept, PASSWORD).into());

@@ -300,7 +300,7 @@ impl SystemRoute {
                 let told = userinfo::answer(app, &issuer, parts, body, now).await;
                 told.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
-            Self::External => external::of_instance(parts, parameter)?,
+            Self::External => return Box::pin(external::of_instance(app, parts, parameter, now)).await,
             // the links of the page are relative: below a slash they lead elsewhere
             Self::Documentation if parts.uri.path().ends_with('/') => pages::see_other(self.path()),
             Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {

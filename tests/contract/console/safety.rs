@@ -66,7 +66,7 @@ on_both_engines! {
         let item = world.make("UserQuestionnaireItem", item).await;
         let page = browser.open(&format!("/console/UserQuestionnaireItem/{}", id(&item))).await;
         assert!(page.html.contains("No sign-in page asks for the answer."), "{}", page.html);
-        let kind = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0].clone();
+        let kind = world.all("IdpType?filter=name%20eq%20%22Facebook%22").await[0].clone();
         let instance = world.make("IdpInstance", json!({ "name": "elsewhere", "idpTypeId": kind["id"] })).await;
         let identity = json!({ "clientAppId": plain["id"], "name": "ci", "issuer": "https://ci.example", "subject": "s" });
         let identity = world.make("ClientAppFederatedIdentity", identity).await;

@@ -5,7 +5,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, first, form, parameter, relate};
-use crate::{check_upgrade::refused, id, pointers};
+use crate::{check_upgrade::refused, id, management::instance::set_option, pointers};
 
 fn id_path(home: &Home) -> String {
     format!("/ClientApp/{}", id(&home.app))
@@ -249,7 +249,7 @@ on_both_engines! {
         }
     }
 
-    /// Sign-ins by an external provider are not supported: without a user store an app has nobody.
+    /// External providers of types that are not supported, and one without the options that it needs, sign nobody in.
     async fn an_app_with_external_instances_alone_signs_nobody_in(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -261,6 +261,12 @@ on_both_engines! {
                 "treatMfaFactorClaimsAsConfirmed": true,
             });
             let instance = world.make("IdpInstance", instance).await;
+            for option in ["ClientId", "ClientSecret"] {
+                set_option(&world, &instance, option, "something").await;
+            }
+            if kind == "AdfsOAuth" {
+                set_option(&world, &instance, "Authority", "https://adfs.example/adfs").await;
+            }
             relate(&world, &format!("/IdpInstance/{}/tenants", id(&instance)), &[&home.tenant]).await;
             relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&instance)]).await;
             for browser in [&mut browser, &mut Browser::new(&world)] {

@@ -5,7 +5,7 @@ use chancery_record::Json;
 
 use super::Expected;
 use crate::{
-    Check, Demands,
+    Check,
     check::{text, told},
 };
 
@@ -109,13 +109,10 @@ fn times(claims: &Json, now: i64) -> [Check; 2] {
 
 /// Where a sign-in of a certain age was demanded, `auth_time` must tell one (section 3.1.3.7, rule 13).
 fn sign_in_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Check> {
-    let Demands { login, max_age, .. } = expected.demands;
-    // a sign-in that was demanded anew may have taken the time that a request has
-    let oldest = max_age.or(login.then_some(OLDEST.unsigned_abs()))?;
+    let oldest = expected.demands.max_age?;
     let check = |passed, detail: &str| Some(Check::new("authTime", passed, detail));
     let Some(Json::Int(time)) = claims.get("auth_time") else {
-        // without max_age a provider need not tell it (section 2)
-        return check(max_age.is_none(), "auth_time is no whole number of seconds.");
+        return check(false, "auth_time is no whole number of seconds.");
     };
     let oldest = i64::try_from(oldest).unwrap_or(i64::MAX).saturating_add(LEEWAY);
     let is_recent = time.saturating_add(oldest) >= now;

@@ -57,9 +57,18 @@ fn judged(token: &str, client: &Client, issuer: &str, keys: &Value) -> (Vec<Chec
 
 fn judged_with(
     token: &str,
-    (client, issuer): (&Client, &str),
+    whose: (&Client, &str),
     keys: &Value,
     opening: &[OpeningKey],
+) -> (Vec<Check>, bool) {
+    judged_by(token, whose, (keys, opening), &Demands::default())
+}
+
+fn judged_by(
+    token: &str,
+    (client, issuer): (&Client, &str),
+    (keys, opening): (&Value, &[OpeningKey]),
+    demands: &Demands,
 ) -> (Vec<Check>, bool) {
     let (_, keys) = judge_keys(json!({ "keys": keys }).to_string().as_bytes());
     let expected = Expected {
@@ -69,11 +78,37 @@ fn judged_with(
         opening,
         nonce: "n",
         access_token: "access",
-        demands: &Demands::default(),
+        demands,
         now: Timestamp(NOW * 1000),
     };
     let (checks, claims) = judge_id_token(token, &expected);
     (checks, claims.is_some())
+}
+
+/// OpenID Connect Core 1.0, section 3.1.3.7, rule 13.
+#[test]
+fn a_sign_in_is_as_recent_as_was_demanded() {
+    let (key, client) = (key(), client(Kind::OpenIdConnect));
+    let keys = json!([jwk(&key, "sig")]);
+    let is_refused = |demands: &Demands, auth_time: Value| {
+        let mut claims = claims();
+        claims["auth_time"] = auth_time;
+        let token = sign(&key, &header(), &claims);
+        !failing(&judged_by(&token, (&client, ISSUER), (&keys, &[]), demands).0).is_empty()
+    };
+    let within = |seconds| Demands { max_age: Some(seconds), ..Demands::default() };
+    for (demands, auth_time, refused) in [
+        (within(600), json!(NOW - 600), false),
+        (within(600), json!(NOW - 659), false),
+        (within(600), json!(NOW - 661), true),
+        (within(0), json!(NOW - 30), false),
+        (within(0), json!(NOW - 3600), true),
+        (within(600), Value::Null, true),
+        (within(600), json!("now"), true),
+        (Demands::default(), json!(0), false),
+    ] {
+        assert_eq!(is_refused(&demands, auth_time.clone()), refused, "{demands:?} {auth_time}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn any_method() -> impl Strategy<Value = Method> {
         4 => Just(Method::Password),
         1 => Just(Method::AccessPass),
         2 => any_passkey(),
-        2 => any::<bool>().prop_map(|second_factor| Method::External { second_factor }),
+        2 => any::<bool>().prop_map(|second_factor| Method::External { second_factor, auth_time: None }),
         2 => Just(Method::Totp),
         1 => Just(Method::EmailCode),
         1 => Just(Method::SmsCode),
@@ -308,7 +308,7 @@ fn fitting(step: &Step, person: Uuid, seed: usize) -> Event {
         Step::FirstFactor(page) => at(&page.offered, seed).map(|instance| {
             let second_factor = seed.is_multiple_of(2);
             let method = match instance.kind {
-                InstanceKind::External { .. } => Method::External { second_factor },
+                InstanceKind::External { .. } => Method::External { second_factor, auth_time: None },
                 InstanceKind::Store => at(&STORE_METHODS, seed / 3).unwrap_or(Method::Password),
             };
             let person = page.person.or(at(&PEOPLE, seed / 5)).unwrap_or(ALICE);

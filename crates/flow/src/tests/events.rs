@@ -105,7 +105,7 @@ fn what_no_page_offered_is_refused() {
 
     for (instance, method) in [
         (PROVIDER, Method::Password),
-        (STORE, Method::External { second_factor: true }),
+        (STORE, Method::External { second_factor: true, auth_time: None }),
         (STORE, Method::Totp),
     ] {
         let event = Event::FirstFactorProven(proven(ALICE, instance, method));

@@ -109,18 +109,20 @@ fn a_passkey_counts_for_both_while_the_tenant_says_so() {
 
 #[test]
 fn a_provider_counts_for_both_while_it_is_believed() {
-    let mut world = alice_by(Method::External { second_factor: true }).asking_for_totp(true);
+    let mut world = alice_by(Method::External { second_factor: true, auth_time: None }).asking_for_totp(true);
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Mfa);
     let doubted = InstanceFacts { kind: InstanceKind::External { believed: false }, ..provider() };
     world.tenants = vec![tenant(TENANT, &[doubted])];
     assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
-    let world = alice_by(Method::External { second_factor: false }).asking_for_totp(true);
+    let world = alice_by(Method::External { second_factor: false, auth_time: None }).asking_for_totp(true);
     assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
 }
 
 #[test]
 fn a_proof_that_its_instance_cannot_give_does_not_count() {
-    for (instance, method) in [(STORE, Method::External { second_factor: true }), (PROVIDER, PASSKEY)] {
+    for (instance, method) in
+        [(STORE, Method::External { second_factor: true, auth_time: None }), (PROVIDER, PASSKEY)]
+    {
         let mut world = world().with_session(SESSION, ALICE, vec![proof(ALICE, instance, method)]);
         world.tenants[0].instances.push(provider());
         assert!(matches!(world.step(&flow(), NOON), Step::FirstFactor(_)), "{method:?}");

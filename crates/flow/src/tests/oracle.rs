@@ -105,7 +105,7 @@ impl<'a> Case<'a> {
     }
 
     fn is_believed(&self, proof: &Proof) -> bool {
-        proof.method == Method::External { second_factor: true }
+        proof.method == Method::External { second_factor: true, auth_time: None }
             && self
                 .instance_of(proof)
                 .is_some_and(|instance| instance.kind == InstanceKind::External { believed: true })

@@ -4,8 +4,8 @@ use crate::{Acr, Method, acr_of, amr_of, tests::PASSKEY};
 
 const HARDWARE: Method = Method::Passkey { user_verified: true, hardware: true };
 const TOUCHED: Method = Method::Passkey { user_verified: false, hardware: false };
-const FROM_ELSEWHERE: Method = Method::External { second_factor: false };
-const BELIEVED: Method = Method::External { second_factor: true };
+const FROM_ELSEWHERE: Method = Method::External { second_factor: false, auth_time: None };
+const BELIEVED: Method = Method::External { second_factor: true, auth_time: None };
 
 #[test]
 fn methods_reach_a_class_and_have_words() {

@@ -213,7 +213,7 @@ fn an_instance_that_is_taken_away_counts_no_longer_in_a_flow_under_way() {
     assert!(matches!(world.step(&flow, NOON), Step::FirstFactor(_)), "nor does another person's session");
 }
 
-const FED: Method = Method::External { second_factor: false };
+const FED: Method = Method::External { second_factor: false, auth_time: None };
 
 #[test]
 fn one_external_instance_alone_is_gone_to_at_once() {

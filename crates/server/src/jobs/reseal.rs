@@ -57,6 +57,7 @@ fn columns() -> Vec<SealedColumn> {
         SealedColumn::of_persons("user_account"),
         SealedColumn::of_persons("application_user"),
         SealedColumn::new("second_factor", "sealed", "second_factor", &["person_id", "mfa_instance_id"]),
+        SealedColumn::new("sign_in_session", "provider_claims", "sign_in_session", &["id"]),
         SealedColumn::new("sign_in_grant", "sealed", "sign_in_grant", &["id"]),
         SealedColumn::new("mail_message", "sealed_data", "mail_message", &["id"]),
     ];

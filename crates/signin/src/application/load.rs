@@ -15,7 +15,10 @@ use chancery_resource::{
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
-use super::{Application, ConsentMode, OfferedStore, OwnScope, PkceMode, ServingTenant, security_profile};
+use super::{
+    Application, ConsentMode, OfferedProvider, OfferedStore, OwnScope, PkceMode, ProviderKind, ServingTenant,
+    security_profile,
+};
 use crate::second_factor::OfferedFactor;
 
 const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
@@ -37,13 +40,15 @@ const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a 
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
-/// User stores alone: other instances cannot be used yet.
+/// User stores and providers of kinds that are served. A provider without one of its mandatory options is not usable.
 const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
-    i.name \
+    i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed \
     FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
-    WHERE a.id = ?1 AND i.is_active AND y.is_active AND i.store_name_key IS NOT NULL \
+    WHERE a.id = ?1 AND i.is_active AND y.is_active AND (i.store_name_key IS NOT NULL OR ( \
+    i.idp_type = 'OpenIdConnect' AND (SELECT count(*) FROM option_value m \
+    WHERE m.apply_to_idp_instance_id = i.id AND m.name IN ('Authority', 'ClientId', 'ClientSecret')) = 3)) \
     AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
     AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
 const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error FROM client_app a \
@@ -52,9 +57,9 @@ const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error F
 const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
     JOIN option_value o ON o.apply_to_idp_instance_id = i.id WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
-const STORE_METADATA: &str = "SELECT i.id, e.key, e.value FROM client_app a \
+const INSTANCE_METADATA: &str = "SELECT i.id, e.key, e.value FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-    JOIN idp_instance_metadata e ON e.idp_instance_rid = i.rid WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
+    JOIN idp_instance_metadata e ON e.idp_instance_rid = i.rid WHERE a.id = ?1";
 /// The MFA instances of the tenants that can be used, each with whether the client app asks for it.
 const FACTORS: &str = "SELECT t.id, f.id, f.idp_type, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance c WHERE c.client_app_rid = a.rid AND c.mfa_instance_rid = f.rid) \
@@ -104,7 +109,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         FACTOR_OPTIONS,
         RANGES,
         REQUIRED_ITEMS,
-        STORE_METADATA,
+        INSTANCE_METADATA,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
@@ -129,16 +134,16 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 name: row.text(1)?.to_owned(),
                 subscription: row.id(2)?,
                 stores: Vec::new(),
+                providers: Vec::new(),
                 factors: Vec::new(),
                 options: unset(Owner::Tenant),
                 ranges: Vec::new(),
             }),
-            (5, Some(found)) => add_store(found, row)?,
+            (5, Some(found)) => add_instance(found, row)?,
             (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
             (7, Some(found)) => add_factor(found, row)?,
             (8, Some(found)) => {
-                let (store, factor) = (row.id(0)?, row.id(1)?);
-                stores_named(found, store).for_each(|one| one.factors.push(factor));
+                add_asked_factor(found, (row.id(0)?, row.id(1)?));
             }
             (9, Some(found)) => {
                 let value = row.optional_text(1)?.unwrap_or_default();
@@ -147,11 +152,9 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
             (13, Some(found)) => add_range(found, row)?,
             (14, Some(_)) => drop(asking.insert(row.id(0)?)),
             (15, Some(found)) => {
-                let (store, key) = (row.id(0)?, row.text(1)?);
+                let (instance, key) = (row.id(0)?, row.text(1)?.to_owned());
                 let value = row.optional_text(2)?.unwrap_or_default();
-                for one in stores_named(found, store) {
-                    one.metadata.insert(key.to_owned(), value.clone().into());
-                }
+                add_entry(found, instance, (&key, &value));
             }
             (_, Some(_)) => {
                 if index == 10 && row.bool(3)? {
@@ -170,11 +173,6 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         found.epoch = epoch;
     }
     Ok(found)
-}
-
-/// A store at each of the tenants where it is offered.
-fn stores_named(application: &mut Application, id: Uuid) -> impl Iterator<Item = &mut OfferedStore> {
-    application.tenants.iter_mut().flat_map(|tenant| &mut tenant.stores).filter(move |store| store.id == id)
 }
 
 fn unset(owner: Owner) -> Arc<Options> {
@@ -218,8 +216,7 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
         let found = tenant.options.contradiction().into_iter().chain(limits).find(is_wrong);
         if let Some(name) = found {
             tracing::warn!(tenant = %tenant.facts.id, option = name, "an option is wrong or contradicts another: nobody can sign in at the tenant");
-            tenant.facts.instances.clear();
-            tenant.stores.clear();
+            tenant.close();
         }
     }
 }
@@ -232,8 +229,7 @@ fn close_asking(application: &mut Application, asking: &HashSet<Uuid>) {
     }
     for tenant in application.tenants.iter_mut().filter(|tenant| asking.contains(&tenant.facts.id)) {
         tracing::warn!(tenant = %tenant.facts.id, "a questionnaire item is required, which is not supported: nobody can sign in at the tenant");
-        tenant.facts.instances.clear();
-        tenant.stores.clear();
+        tenant.close();
     }
 }
 
@@ -309,22 +305,63 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
     })
 }
 
-fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
+fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
     let (tenant, id) = (row.id(0)?, row.id(1)?);
     let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) else {
         return Ok(());
     };
-    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind: InstanceKind::Store });
-    tenant.stores.push(OfferedStore {
-        id,
-        subscription: row.id(3)?,
-        creates_platform_users: row.bool(4)?,
-        name: row.text(5)?.to_owned(),
-        factors: Vec::new(),
-        options: unset(Owner::UserStore),
-        metadata: serde_json::Map::new(),
-    });
+    let (subscription, creates_platform_users) = (row.id(3)?, row.bool(4)?);
+    let (name, is_believed) = (row.text(5)?.to_owned(), row.bool(8)?);
+    let kind = if row.bool(6)? {
+        let options = unset(Owner::UserStore);
+        tenant.stores.push(OfferedStore {
+            id,
+            subscription,
+            creates_platform_users,
+            name,
+            factors: Vec::new(),
+            options,
+            metadata: serde_json::Map::new(),
+        });
+        InstanceKind::Store
+    } else if let Some(kind) = ProviderKind::named(row.text(7)?) {
+        tenant.providers.push(OfferedProvider {
+            id,
+            name,
+            kind,
+            subscription,
+            creates_platform_users,
+            is_believed,
+            factors: Vec::new(),
+            metadata: serde_json::Map::new(),
+        });
+        InstanceKind::External { believed: is_believed }
+    } else {
+        return Ok(());
+    };
+    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind });
     Ok(())
+}
+
+/// Notes an entry of an instance.
+fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str, &str)) {
+    for tenant in &mut application.tenants {
+        let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.metadata));
+        let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.metadata));
+        for (_, metadata) in stores.chain(providers).filter(|(id, _)| *id == instance) {
+            metadata.insert(key.to_owned(), value.into());
+        }
+    }
+}
+
+/// Notes that an instance asks for an MFA instance.
+fn add_asked_factor(application: &mut Application, (instance, factor): (Uuid, Uuid)) {
+    for tenant in &mut application.tenants {
+        let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.factors));
+        let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.factors));
+        let asking = stores.chain(providers).filter(|(id, _)| *id == instance);
+        asking.for_each(|(_, factors)| factors.push(factor));
+    }
 }
 
 fn add_factor(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {

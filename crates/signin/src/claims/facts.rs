@@ -8,7 +8,7 @@ use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
 
 use super::scope_of;
-use crate::person::{Admitted, group_names};
+use crate::person::{Admitted, StoreUser, group_names, provisioned_group_names};
 
 /// The claims of the scope `profile`, each with its column.
 const PROFILE: &[(&str, &str)] = &[
@@ -76,8 +76,33 @@ impl Facts {
     }
 
     fn add(&mut self, claim_type: &str, value: &str) {
+        self.add_of(Source::Platform, claim_type, value);
+    }
+
+    fn add_of(&mut self, source: Source, claim_type: &str, value: &str) {
         let (claim_type, value) = (claim_type.to_owned(), value.to_owned());
-        self.claims.push(Claim { claim_type, value, source: Source::Platform });
+        self.claims.push(Claim { claim_type, value, source });
+    }
+
+    fn value_of(&self, claim: &str) -> Option<&str> {
+        self.claims.iter().find(|one| one.claim_type == claim).map(|one| one.value.as_str())
+    }
+
+    /// Adds `name`: the parts of the name, else what is given.
+    fn add_name(&mut self, otherwise: Option<String>) {
+        let parts = ["given_name", "middle_name", "family_name"].into_iter();
+        let joined = parts.filter_map(|claim| self.value_of(claim)).collect::<Vec<_>>().join(" ");
+        if let Some(name) = Some(joined).filter(|joined| !joined.is_empty()).or(otherwise) {
+            self.add("name", &name);
+        }
+    }
+
+    /// Adds when the person was last changed: the time is part of the number of the audit entry.
+    fn add_changed(&mut self, entry: i64) {
+        let changed = entry.div_euclid(NUMBERS_A_SECOND);
+        if changed > 0 {
+            self.add("updated_at", &changed.to_string());
+        }
     }
 
     /// Adds a claim if its column is set. Returns whether it is.
@@ -89,24 +114,15 @@ impl Facts {
         Ok(true)
     }
 
-    /// Adds the claims of a user. `name` falls back to the login name. The time of the last change of the user is part of the number
-    /// of its audit entry.
+    /// Adds the claims of a user. `name` falls back to the login name.
     fn add_user(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
         for (column, (claim, _)) in PROFILE.iter().enumerate() {
             self.add_column(claim, row, column)?;
         }
-        let text = |claim: &str| self.claims.iter().find(|one| one.claim_type == claim);
-        let names = ["given_name", "middle_name", "family_name"].into_iter().filter_map(text);
-        let names = names.map(|claim| claim.value.as_str()).collect::<Vec<_>>().join(" ");
-        let login_name = text("preferred_username").map(|claim| claim.value.clone());
-        if let Some(name) = if names.is_empty() { login_name } else { Some(names) } {
-            self.add("name", &name);
-        }
+        let login_name = self.value_of("preferred_username").map(str::to_owned);
+        self.add_name(login_name);
         let (email, phone) = (PROFILE.len(), PROFILE.len() + 1);
-        let changed = row.int(phone + 3)?.div_euclid(NUMBERS_A_SECOND);
-        if changed > 0 {
-            self.add("updated_at", &changed.to_string());
-        }
+        self.add_changed(row.int(phone + 3)?);
         if self.add_column(EMAIL.0, row, email)? {
             self.add("email_verified", &row.bool(phone + 1)?.to_string());
         }
@@ -120,11 +136,81 @@ impl Facts {
 /// The first 500 entries of a user.
 const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";
 
-/// Reads what is known of a user, in one exchange; `None` if the user does not exist any more.
+/// What an external identity provider told of a person: types and values of claims.
+pub type ProviderClaims = [(String, String)];
+
+/// Reads what is known of a person, with what a provider told; `None` if the person does not exist any more.
 ///
 /// # Errors
 /// The store's.
-pub fn read(tx: &mut Tx<'_>, user: &Admitted, wanted: Wanted) -> Result<Option<Facts>, StoreError> {
+pub fn read(
+    tx: &mut Tx<'_>,
+    person: &Admitted,
+    wanted: Wanted,
+    told: &ProviderClaims,
+) -> Result<Option<Facts>, StoreError> {
+    let found = match &person.user {
+        Some(user) => read_user(tx, user, wanted)?,
+        None => read_person(tx, person, wanted, told)?,
+    };
+    // who came by a user store now, came by no provider, whatever the session holds
+    let told = if person.user.is_some() { &[] } else { told };
+    Ok(found.map(|mut facts| {
+        for (claim_type, value) in told {
+            facts.add_of(Source::IdentityProvider, claim_type, value);
+        }
+        facts
+    }))
+}
+
+/// Reads what is known of a person from elsewhere, in one exchange.
+fn read_person(
+    tx: &mut Tx<'_>,
+    person: &Admitted,
+    wanted: Wanted,
+    told: &ProviderClaims,
+) -> Result<Option<Facts>, StoreError> {
+    let key = [person.person.into()];
+    let of_person = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
+        FROM application_user WHERE rid = ?1";
+    let of_groups = provisioned_group_names();
+    let statements = [(of_person, &key[..]), (of_groups.as_str(), &key[..])];
+    let statements = if wanted.groups { &statements[..] } else { &statements[..1] };
+    let (mut facts, mut is_there, mut groups) = (Facts::default(), false, Vec::new());
+    tx.query_all(statements, &mut |index, row| {
+        if index == 1 {
+            groups.push(row.text(0)?.to_owned());
+            return Ok(());
+        }
+        is_there = true;
+        for (column, claim) in
+            ["given_name", "family_name", "picture", "organizational_unit"].iter().enumerate()
+        {
+            facts.add_column(claim, row, column)?;
+        }
+        if !row.is_null(4)? {
+            facts.add("manager", &row.id(4)?.to_string());
+        }
+        facts.add_name(None);
+        facts.add_changed(row.int(6)?);
+        if facts.add_column(EMAIL.0, row, 5)? {
+            // an app that takes an address for a person must not be told so by a provider that is not believed, nor of another address
+            let says = |name: &str, value: &str| told.iter().any(|(one, its)| one == name && its == value);
+            let is_said = says("email_verified", "true") && says("email", row.text(5)?);
+            facts.add("email_verified", &(person.contact.is_email_confirmed && is_said).to_string());
+        }
+        Ok(())
+    })?;
+    groups.sort();
+    groups.dedup();
+    for name in &groups {
+        facts.add(GROUPS, name);
+    }
+    Ok(is_there.then_some(facts))
+}
+
+/// Reads what is known of a user, in one exchange.
+fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option<Facts>, StoreError> {
     let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
     let of_user = format!(
         "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \

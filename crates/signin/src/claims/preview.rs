@@ -57,7 +57,9 @@ impl Preview {
         user: &Admitted,
     ) -> Result<Option<Self>, Problem> {
         let rules = rules_of(tx, application, granted)?;
-        let Some(facts) = facts::read(tx, user, Wanted::ALL)? else { return Ok(None) };
+        let Some(facts) = facts::read(tx, user, Wanted::ALL, &granted.provider_claims)? else {
+            return Ok(None);
+        };
         let asked = |issue| Asked::new(application, (granted, &granted.scope), issue);
         Ok(Some(Self { facts, rules, tokens: asked(Issue::Tokens), userinfo: asked(Issue::UserInfo) }))
     }

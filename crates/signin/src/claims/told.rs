@@ -18,6 +18,9 @@ use crate::{application::Application, granted::Granted};
 const MOST_GROUPS: usize = 500;
 const MOST_GROUP_BYTES: usize = 4 << 10;
 
+/// What apps rely on: of these a provider's are told by rules alone.
+const RELIED_ON: [&str; 5] = [GROUPS, "email", "email_verified", "phone_number", "phone_number_verified"];
+
 /// Where claims are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -230,7 +233,8 @@ pub fn release(place: Place, claim: &OutClaim, facts: &Facts, asked: &Asked) -> 
     asked.judge(place, claim, facts)
 }
 
-/// The claims as they are where there are no rules.
+/// The claims as they are where there are no rules: those of the platform's table, and entries. What else a provider told, or a
+/// directory, is told by rules alone.
 pub fn untouched(facts: &Facts) -> Vec<OutClaim> {
     let forwarded = facts.claims.iter().map(|claim| OutClaim {
         claim_type: claim.claim_type.clone(),
@@ -240,7 +244,14 @@ pub fn untouched(facts: &Facts) -> Vec<OutClaim> {
         on_request: false,
         path: Vec::new(),
     });
-    forwarded.collect()
+    let is_told = |claim: &OutClaim| {
+        // groups give rights in apps, and a verified address or number stands for a person: a provider's are not mistaken for the
+        // platform's
+        let is_foreign =
+            claim.source == Source::IdentityProvider && RELIED_ON.contains(&claim.claim_type.as_str());
+        !is_foreign && (scope_of(&claim.claim_type).is_some() || facts.has_entry(claim))
+    };
+    forwarded.filter(is_told).collect()
 }
 
 /// What is told of the claims that the rules forwarded, where it is asked for.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Device, OfferedFactor, destination};
 use crate::{
-    application::{Application, OfferedStore, ServingTenant},
+    application::{Application, Offered, ServingTenant},
     person::Admitted,
 };
 
@@ -19,16 +19,18 @@ pub struct Asked<'a> {
     pub usable: Vec<&'a OfferedFactor>,
 }
 
-/// The second factors that are asked for in a sign-in at a store.
+/// The second factors that are asked for in a sign-in at an instance.
 pub fn asked_for<'a>(
     application: &Application,
     tenant: &'a ServingTenant,
-    store: &OfferedStore,
+    offered: Offered<'_>,
 ) -> Asked<'a> {
-    let is_any = application.asks_for_second_factor || !store.factors.is_empty();
-    let is_asked =
-        |factor: &&OfferedFactor| !is_any || factor.is_of_application || store.factors.contains(&factor.id);
-    let usable = tenant.factors.iter().filter(is_asked).filter(|factor| factor.can_send(store)).collect();
+    let is_any = application.asks_for_second_factor || !offered.factors().is_empty();
+    let is_asked = |factor: &&OfferedFactor| {
+        !is_any || factor.is_of_application || offered.factors().contains(&factor.id)
+    };
+    let can_send = |factor: &&OfferedFactor| factor.can_send(offered.store());
+    let usable = tenant.factors.iter().filter(is_asked).filter(can_send).collect();
     Asked { is_any, usable }
 }
 

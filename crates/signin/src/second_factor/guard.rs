@@ -11,6 +11,8 @@ use crate::application::OfferedStore;
 const LONGEST_MS: i64 = 24 * 3_600_000;
 /// How long wrong codes are remembered, in ms.
 const REMEMBERED_MS: i64 = 3 * LONGEST_MS;
+/// The first lock of people from elsewhere, in ms.
+const FIRST_LOCK_MS: i64 = 5 * 60_000;
 /// How many wrong codes lock where the store locks nobody for a while.
 const LIMIT: i64 = 5;
 
@@ -23,14 +25,14 @@ pub fn is_shut(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<bool, St
     Ok(tx.one(text, &[person.into()], |row| row.int(0))?.is_some_and(|until| until > now.0))
 }
 
-/// Counts a wrong code.
+/// Counts a wrong code of a person of this store, or from elsewhere.
 ///
 /// # Errors
 /// Errors of the store.
 pub fn note_wrong(
     context: &Context,
     tx: &mut Tx<'_>,
-    store: &OfferedStore,
+    store: Option<&OfferedStore>,
     person: Uuid,
 ) -> Result<(), StoreError> {
     let text = StateTable::AttemptGuard.insert(
@@ -39,12 +41,12 @@ pub fn note_wrong(
     );
     let until = context.now.plus(REMEMBERED_MS).0.into();
     let failed = tx.returning(&text, &[person.into(), until], |row| row.int(0))?.unwrap_or(1);
-    let limit = match store.options.number("AttemptsBeforeTemporaryLock") {
-        limit if limit > 0 && store.options.flag("TemporaryLockEnabled") => limit,
-        _ => LIMIT,
-    };
+    let locking = store.map(|store| &store.options).filter(|options| options.flag("TemporaryLockEnabled"));
+    let limit = locking.map_or(0, |options| options.number("AttemptsBeforeTemporaryLock"));
+    let limit = if limit > 0 { limit } else { LIMIT };
     if failed % limit == 0 {
-        let until = context.now.plus(lock(store.options.span("TemporaryLockDuration"), failed / limit));
+        let first = store.map_or(FIRST_LOCK_MS, |store| store.options.span("TemporaryLockDuration"));
+        let until = context.now.plus(lock(first, failed / limit));
         let text = StateTable::AttemptGuard.update("SET locked_until = ?2 WHERE person_id = ?1");
         tx.queue(&text, vec![person.into(), until.0.into()])?;
     }

@@ -64,12 +64,13 @@ impl OfferedFactor {
         self.options.number(if self.kind == CodeKind::Totp { "Digits" } else { "CodeLength" })
     }
 
-    /// Whether it can reach people of this store.
-    fn can_send(&self, store: &OfferedStore) -> bool {
-        match self.kind {
-            CodeKind::Totp => true,
-            CodeKind::Email => self.mail_sender(store).is_some(),
-            CodeKind::Sms => !self.options.text("GatewayUrl").is_empty(),
+    /// Whether it can reach people of this store; `None` for people from elsewhere, whom no codes are sent to.
+    fn can_send(&self, store: Option<&OfferedStore>) -> bool {
+        match (self.kind, store) {
+            (CodeKind::Totp, _) => true,
+            (_, None) => false,
+            (CodeKind::Email, Some(store)) => self.mail_sender(store).is_some(),
+            (CodeKind::Sms, Some(_)) => !self.options.text("GatewayUrl").is_empty(),
         }
     }
 

@@ -72,7 +72,7 @@ impl Purpose {
     /// Whether codes can be sent to people of this store.
     pub fn can_be_sent(&self, store: &OfferedStore) -> bool {
         match self {
-            Self::Factor(factor) => factor.can_send(store),
+            Self::Factor(factor) => factor.can_send(Some(store)),
             Self::Email(_) => ["MailServerConfig", "EMailSenderAddress"]
                 .iter()
                 .all(|name| !store.options.text(name).is_empty()),
@@ -120,7 +120,10 @@ pub fn destination(
         CodeKind::Sms => phone.clone(),
         CodeKind::Email => match email.clone().filter(|_| *is_email_confirmed) {
             Some(email) => Some(email),
-            None => verified_contact(tx, admitted.user)?,
+            None => match &admitted.user {
+                Some(user) => verified_contact(tx, user.user)?,
+                None => None,
+            },
         },
     };
     Ok(value.map(|value| Destination { value, locale: locale.clone() }))
@@ -174,7 +177,7 @@ pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
     (purpose, store): (&Purpose, &OfferedStore),
-    (person, admitted): (Uuid, &Admitted),
+    (person, user): (Uuid, Uuid),
     to: &Destination,
     again: bool,
 ) -> Result<Sending, Problem> {
@@ -227,7 +230,7 @@ pub fn send(
     };
     let mail = CodeMail {
         sender,
-        user: admitted.user_id,
+        user,
         confirms_address: matches!(purpose, Purpose::Email(_)),
         recipient: &to.value,
         locale: to.locale.clone(),

@@ -6,8 +6,8 @@ use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
     ACCESS_PASS, Act, Begun, CHOOSE, CONFIRM, CONSENT, CONTINUE, ChangeBegun, Confirmation, Credentials,
-    DEVICE, ENROL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD,
-    PageError, PassTyped, PasskeyBegun, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
+    DEVICE, ENROL, EXTERNAL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY,
+    PASSWORD, PageError, PassTyped, PasskeyBegun, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
 };
 
 use tokio::time::{Instant, sleep_until};
@@ -77,7 +77,7 @@ impl Browser<'_> {
                     .await
             }
             SECOND_FACTOR | ENROL if form.way().is_some() => {
-                provider.go_other_way(visit, kept, form.way().unwrap_or_default()).await
+                Box::pin(provider.go_other_way(visit, kept, form.way().unwrap_or_default())).await
             }
             SECOND_FACTOR => match form.credential() {
                 Some(answer) => self.passkey(kept, (SECOND_FACTOR, answer)).await,
@@ -109,9 +109,9 @@ impl Browser<'_> {
                 let is_kept = form.field("remember").is_some();
                 let given = GivenConsent { words: ticked.collect(), is_kept };
                 let given = (form.field("decision") == Some("allow")).then_some(given);
-                provider.consent(visit, kept, given).await
+                Box::pin(provider.consent(visit, kept, given)).await
             }
-            _ => provider.choose(visit, kept, form.field("choice").unwrap_or_default()).await,
+            _ => Box::pin(provider.choose(visit, kept, form.field("choice").unwrap_or_default())).await,
         }
     }
 
@@ -206,8 +206,9 @@ impl Browser<'_> {
 }
 
 /// The pages that are counted by their names.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     PASSWORD,
+    EXTERNAL,
     ACCESS_PASS,
     CHOOSE,
     REFUSED,
@@ -232,7 +233,7 @@ pub(super) fn led_to(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::GoTo(kept, ..) if kept.mistake.is_some() => "again",
         Outcome::GoTo(_, CONTINUE, _) | Outcome::Leave(_) | Outcome::Post { .. } => "complete",
-        Outcome::GoTo(..) | Outcome::Page(..) => "next",
+        Outcome::GoTo(..) | Outcome::Page(..) | Outcome::Elsewhere(..) => "next",
         Outcome::Refused(_, answer) => led_to(answer),
         Outcome::Error(_) => "error",
     }

@@ -57,11 +57,14 @@ impl Asking {
     /// # Errors
     /// Why there is none.
     pub(super) async fn read(&self, url: &str) -> Result<Arc<Vec<u8>>, String> {
-        let body = Arc::new(self.get(url, None).await?);
+        self.get(url, None).await.map(Arc::new)
+    }
+
+    /// Keeps a document that was judged to be good.
+    pub(super) fn keep(&self, url: &str, body: &Arc<Vec<u8>>) {
         if let Some(documents) = &self.documents {
-            documents.0.insert(url.to_owned(), Kept { body: Arc::clone(&body), read_on: self.now });
+            documents.0.insert(url.to_owned(), Kept { body: Arc::clone(body), read_on: self.now });
         }
-        Ok(body)
     }
 
     /// What is at this address; it is not kept.

@@ -46,8 +46,11 @@ pub async fn begin(asking: Asking, mut connection: Connection) -> Begun {
 async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
     let address = discovery_address(&connection.client.authority);
     match asking.document(&address).await {
-        Ok((document, _)) => {
+        Ok((document, was_kept)) => {
             let (mut checks, discovery) = judge_discovery(&document, &connection.client);
+            if !was_kept && discovery.is_some() && has_passed(&checks) {
+                asking.keep(&address, &document);
+            }
             checks
                 .extend(discovery.as_ref().map(|found| choose_proof(found, connection.signing.is_some()).0));
             (checks, discovery)
@@ -93,9 +96,11 @@ pub struct Completed {
 }
 
 impl Completed {
-    /// Whether somebody signed in there, and all that was looked at is right.
+    /// Whether somebody signed in there, and all that was told is right. A linked certificate that is of no use, such as one that is
+    /// over, hinders nobody: where a key is needed and missing, another check fails.
     pub fn has_passed(&self) -> bool {
-        self.id_token.is_some() && has_passed(&self.checks)
+        let counts = |check: &&Check| check.name != "certificates";
+        self.id_token.is_some() && self.checks.iter().filter(counts).all(|check| check.passed)
     }
 }
 
@@ -170,9 +175,15 @@ async fn judge(
 ) -> Option<String> {
     let found = asking.document(&discovery.jwks_uri).await;
     let was_kept = matches!(found, Ok((_, true)));
-    let judged = |document: Result<std::sync::Arc<Vec<u8>>, String>| {
+    let judged = |document: Result<std::sync::Arc<Vec<u8>>, String>, was_kept: bool| {
         let (check, keys) = match document {
-            Ok(document) => judge_keys(&document),
+            Ok(document) => {
+                let (check, keys) = judge_keys(&document);
+                if !was_kept && check.passed && !keys.is_empty() {
+                    asking.keep(&discovery.jwks_uri, &document);
+                }
+                (check, keys)
+            }
             Err(why) => (Check::failed("keys", format!("{}: {why}.", discovery.jwks_uri)), Vec::new()),
         };
         let (checks, claims) = judge_id_token(
@@ -181,9 +192,9 @@ async fn judge(
         );
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
-    let (mut checks, mut claims) = judged(found.map(|(document, _)| document));
+    let (mut checks, mut claims) = judged(found.map(|(document, _)| document), was_kept);
     if was_kept && checks.iter().any(|check| check.name == "key" && !check.passed) {
-        (checks, claims) = judged(asking.read(&discovery.jwks_uri).await);
+        (checks, claims) = judged(asking.read(&discovery.jwks_uri).await, false);
     }
     completed.checks.extend(checks);
     let claims = claims?;

@@ -78,7 +78,19 @@ impl Connection {
         let mut connection =
             Self { client, secret, signing: None, opening: Vec::new(), path, checks: Vec::new() };
         connection.read_certificates(&app.master, tx, id.into(), now)?;
+        connection.check_path(tx, options.text("CallbackPath"))?;
         Ok(connection)
+    }
+
+    /// With one path for each instance, no provider gets the code of another one (mix-up, RFC 9700, section 4.4).
+    fn check_path(&mut self, tx: &mut Tx<'_>, path: &str) -> Result<(), StoreError> {
+        let text = "SELECT count(*) FROM option_value WHERE name = 'CallbackPath' AND value = ?1";
+        let count = if path.is_empty() { None } else { tx.one(text, &[path.into()], |row| row.int(0))? };
+        if count.unwrap_or_default() > 1 {
+            let detail = "Another instance has the same CallbackPath: each must have its own.";
+            self.checks.push(Check::failed("callback", detail).by("CallbackPath"));
+        }
+        Ok(())
     }
 
     /// Reads the linked certificates that are of use: of each type those that end last come first.

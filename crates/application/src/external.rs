@@ -1,0 +1,133 @@
+//! People from elsewhere: platform users whom an external identity provider vouches for.
+
+use chancery_record::{Email, Name, OptionValue, Record as _, Url, Value};
+use chancery_resource::{
+    Context, Problem, StoreError, StoredRow, Tx, insert, load, load_keys, new_row, update,
+};
+use uuid::Uuid;
+
+use crate::{
+    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, ApplicationUser,
+    LifecycleStatus,
+};
+
+/// An instance of an external identity provider.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternalInstance {
+    /// The instance.
+    pub id: Uuid,
+    /// Its subscription.
+    pub subscription: Uuid,
+}
+
+/// Who a person is at a provider.
+#[derive(Clone, Debug)]
+pub struct ExternalSubject {
+    /// Who vouches for the person.
+    pub issuer: String,
+    /// The person's name there, unique at the instance.
+    pub subject: String,
+}
+
+/// What a provider told of a person, as far as platform users have fields for it. What no field holds is absent.
+#[derive(Clone, Debug, Default)]
+pub struct ExternalProfile {
+    /// `given_name`
+    pub first_name: Option<Name>,
+    /// `family_name`
+    pub last_name: Option<Name>,
+    /// `email`. It tells nothing of who somebody is.
+    pub email_address: Option<Email>,
+    /// `organizational_unit`
+    pub organizational_unit: Option<Name>,
+    /// `picture`
+    pub picture: Option<Url>,
+}
+
+impl ExternalProfile {
+    /// Sets the fields of a platform user that were told. What was not told stays.
+    fn set(self, values: &mut [Value]) {
+        let mut set = |field: &chancery_record::Field, value: Option<Value>| {
+            if let Some(value) = value {
+                field.set(values, value);
+            }
+        };
+        let text = |text: &str| Value::from(text);
+        set(ApplicationUser::FIRST_NAME.field(), self.first_name.map(|name| text(name.as_str())));
+        set(ApplicationUser::LAST_NAME.field(), self.last_name.map(|name| text(name.as_str())));
+        set(ApplicationUser::EMAIL_ADDRESS.field(), self.email_address.map(|email| text(email.as_str())));
+        let unit = self.organizational_unit.map(|name| text(name.as_str()));
+        set(ApplicationUser::ORGANIZATIONAL_UNIT.field(), unit);
+        set(ApplicationUser::PICTURE.field(), self.picture.map(|url| text(url.as_str())));
+    }
+}
+
+/// Creates the platform user of somebody who signs in for the first time; the user's id.
+///
+/// # Errors
+/// Errors of the store.
+pub fn create_external(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    instance: ExternalInstance,
+    whose: &ExternalSubject,
+    profile: ExternalProfile,
+) -> Result<Uuid, Problem> {
+    let mut values = vec![Value::Null; APPLICATION_USER.fields.len()];
+    profile.set(&mut values);
+    ApplicationUser::SUBSCRIPTION_ID.field().set(&mut values, instance.subscription.into());
+    ApplicationUser::IDP_INSTANCE_ID.field().set(&mut values, instance.id.into());
+    ApplicationUser::IS_ACTIVE.field().set(&mut values, true.into());
+    let values = new_row(context, &APPLICATION_USER, None, values)?;
+    insert(context, tx, &APPLICATION_USER, None, &values)?;
+    let key = ApplicationUser::ID.field().value(&values).clone();
+    let mut owners = load_keys(context, tx, &APPLICATION_USER, None, std::slice::from_ref(&key))?;
+    let owner = owners.drain().next().map(|(_, row)| row);
+    let owner =
+        owner.ok_or_else(|| Problem::not_found(APPLICATION_USER.name))?.as_owner(&APPLICATION_USER)?;
+    let identity = ApplicationIdentity {
+        id: ApplicationIdentityId(context.new_id()),
+        owner_id: owner.id,
+        idp_instance_id: instance.id,
+        issuer: OptionValue::new(whose.issuer.clone()).map_err(StoreError::Internal)?,
+        subject: Name::new(whose.subject.clone()).map_err(StoreError::Internal)?,
+        is_user_store_identity: false,
+        lifecycle_status: LifecycleStatus::Active,
+    };
+    let id = owner.id;
+    insert(context, tx, &APPLICATION_IDENTITY, Some(&owner), &identity.into_values())?;
+    Ok(id)
+}
+
+/// Updates a platform user by what the provider tells now, where the user comes from this instance and no directory provisions the
+/// user.
+///
+/// # Errors
+/// Errors of the store.
+pub fn update_external(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (instance, id): (Uuid, Uuid),
+    profile: ExternalProfile,
+) -> Result<(), Problem> {
+    let row = load(context, tx, &APPLICATION_USER, None, id.into())?;
+    if !follows(&row, instance) {
+        return Ok(());
+    }
+    let mut values = row.values.clone();
+    profile.set(&mut values);
+    if values == row.values {
+        return Ok(());
+    }
+    for field in APPLICATION_USER.fields.iter().filter(|field| field.is_token()) {
+        field.set(&mut values, context.new_token());
+    }
+    update(context, tx, &APPLICATION_USER, &row, &values)
+}
+
+fn follows(row: &StoredRow, instance: Uuid) -> bool {
+    let is_provisioned = [ApplicationUser::EXTERNAL_ID.field(), ApplicationUser::USER_NAME.field()]
+        .into_iter()
+        .any(|field| !field.value(&row.values).is_null());
+    !is_provisioned && ApplicationUser::IDP_INSTANCE_ID.field().id(&row.values) == Some(instance)
+}

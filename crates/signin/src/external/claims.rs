@@ -1,0 +1,123 @@
+//! What a provider told of a person, as it is kept and told on.
+
+use chancery_application::ExternalProfile;
+use chancery_claims::is_protected;
+use chancery_management::idp_instance::connection::Completed;
+use chancery_record::{Email, Json, Name, OptionValue, Url};
+use serde_json::json;
+
+use crate::application::OfferedProvider;
+
+/// The most bytes of types and values that are kept.
+const MOST_BYTES: usize = 32 << 10;
+/// The most claims that are kept.
+const MOST: usize = 500;
+/// The longest subject, in characters: what a platform user's identity holds.
+const LONGEST_SUBJECT: usize = 255;
+/// The words of `amr` and `acr` by which a provider says that there was a second factor (RFC 8176; OpenID Provider Authentication Policy
+/// Extension 1.0; OpenID Connect Extended Authentication Profile).
+const SECOND_FACTOR: [&str; 4] =
+    ["mfa", "phr", "phrh", "http://schemas.openid.net/pape/policies/2007/06/multi-factor"];
+
+/// What a provider told, all of which was judged to be right.
+#[derive(Clone)]
+pub struct Told {
+    /// Who vouches for the person.
+    pub issuer: String,
+    /// `sub`
+    pub subject: String,
+    /// Whether there was a second factor.
+    pub has_second_factor: bool,
+    /// When the person signed in there, in ms since 1970, where that is told.
+    pub auth_time: Option<i64>,
+    /// The types and values of the claims that are kept.
+    pub claims: Vec<(String, String)>,
+}
+
+impl Told {
+    /// What was told in this sign-in; `None` where nobody signed in.
+    pub fn of(completed: &Completed, provider: &OfferedProvider) -> Option<Self> {
+        let id_token = completed.id_token.as_ref()?;
+        let subject = text(id_token, "sub").filter(|subject| {
+            // what an identity would hold in another form could be somebody else's
+            subject.chars().count() <= LONGEST_SUBJECT
+                && Name::new(subject.clone()).is_ok_and(|name| name.as_str() == subject)
+        });
+        let issuer = text(id_token, "iss").filter(|issuer| OptionValue::new(issuer.clone()).is_ok())?;
+        let Some(subject) = subject else {
+            tracing::warn!(instance = %provider.id, "the subject of a sign-in cannot be kept as it is");
+            return None;
+        };
+        // UserInfo is asked last, and tells what the ID token has no room for
+        let sources = [&completed.user_info, &completed.id_token];
+        let mut claims: Vec<(String, String)> = Vec::new();
+        for (name, value) in sources.into_iter().flatten().flat_map(members) {
+            if !is_protected(name) && !claims.iter().any(|(known, _)| known == name) {
+                claims.extend(values_of(value).map(|value| (name.to_owned(), value)));
+            }
+        }
+        let kept = within_bounds(claims, provider);
+        let words = ["amr", "acr"].into_iter().filter_map(|name| id_token.get(name)).flat_map(values_of);
+        let has_second_factor = words.into_iter().any(|word| SECOND_FACTOR.contains(&word.as_str()));
+        let auth_time = match id_token.get("auth_time") {
+            Some(Json::Int(seconds)) => seconds.checked_mul(1000),
+            _ => None,
+        };
+        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept })
+    }
+
+    /// The first value of a claim.
+    fn value(&self, name: &str) -> Option<String> {
+        self.claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone())
+    }
+
+    /// The fields of the platform user. What a field does not hold is left out.
+    pub fn profile(&self) -> ExternalProfile {
+        let name = |claim: &str| self.value(claim).and_then(|value| Name::new(value).ok());
+        ExternalProfile {
+            first_name: name("given_name"),
+            last_name: name("family_name"),
+            email_address: self.value("email").and_then(|value| Email::new(value).ok()),
+            organizational_unit: name("organizational_unit"),
+            picture: self.value("picture").and_then(|value| Url::new(value).ok()),
+        }
+    }
+}
+
+fn text(json: &Json, name: &str) -> Option<String> {
+    if let Some(Json::Text(text)) = json.get(name) { Some(text.clone()) } else { None }
+}
+
+fn members(json: &Json) -> impl Iterator<Item = (&str, &Json)> {
+    let members = if let Json::Object(members) = json { members.as_slice() } else { &[] };
+    members.iter().map(|(name, value)| (&**name, value))
+}
+
+/// The values of a claim: those of an array each by itself; a text as it is, anything else as JSON.
+fn values_of(value: &Json) -> impl Iterator<Item = String> + use<> {
+    let all = if let Json::Array(items) = value { items.iter().collect() } else { vec![value] };
+    let written = all
+        .into_iter()
+        .filter(|value| !matches!(value, Json::Null))
+        .map(|value| if let Json::Text(text) = value { text.clone() } else { value.to_serde().to_string() });
+    written.collect::<Vec<_>>().into_iter()
+}
+
+/// The claims that are kept, in the order in which they were told.
+fn within_bounds(claims: Vec<(String, String)>, provider: &OfferedProvider) -> Vec<(String, String)> {
+    let (all, mut bytes) = (claims.len(), 0);
+    let fits = |(name, value): &(String, String)| {
+        // as they are kept: control characters take several bytes
+        let more = bytes + json!([name, value]).to_string().len();
+        let fits = more <= MOST_BYTES;
+        if fits {
+            bytes = more;
+        }
+        fits
+    };
+    let kept: Vec<_> = claims.into_iter().filter(fits).take(MOST).collect();
+    if kept.len() < all {
+        tracing::warn!(instance = %provider.id, left_out = all - kept.len(), "a provider told more claims than are kept");
+    }
+    kept
+}

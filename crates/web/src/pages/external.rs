@@ -1,0 +1,67 @@
+//! Coming back from an external identity provider.
+
+use chancery_auth::Issuer;
+use chancery_record::Timestamp;
+use chancery_resource::Problem;
+use chancery_signin::{EXTERNAL, Judged, PageError};
+use http::{Response, request::Parts};
+
+use super::{Browser, Cookies, error_page, language::languages, seconds_of, visit};
+use crate::{
+    answer::AnswerBody,
+    app::{App, address_of},
+    request::read_form,
+    system::SystemRoute,
+};
+
+/// Takes the answer that a browser brings to this path, which is that of an instance, for the flow of this id.
+///
+/// # Errors
+/// Those of the store.
+pub async fn returned(
+    app: &App,
+    parts: &Parts,
+    flow: &str,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
+    let mut visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
+    let query = read_form(parts.uri.query().unwrap_or_default())?;
+    let kept = match cookies.flow(flow) {
+        Some(cookie) => app.provider(&app.store).flow_of(&visit, flow, &cookie).await?,
+        None => None,
+    };
+    // the browser was sent to this instance: the answer of another one is none
+    let is_sent = |path: &str| path == parts.uri.path();
+    let kept = kept.filter(|kept| kept.sent_to.as_ref().is_some_and(|sent| is_sent(&sent.path)));
+    if let Some(issuer) = issuer_of(app, kept.as_ref().and_then(|kept| kept.issuing)).await? {
+        visit.issuer = issuer;
+    }
+    let (route, languages) = (SystemRoute::External, languages(parts));
+    let browser = Browser { app, route, parts, cookies, visit, query, languages, kept };
+    // a session spares nobody: an answer makes this server ask the provider
+    if let Err(problem) = app.page_limiter.admit_address(address_of(parts), now) {
+        return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))).await);
+    }
+    browser.end_external().await
+}
+
+/// The issuer of a flow: that of this tenant, while it serves.
+async fn issuer_of(app: &App, tenant: Option<uuid::Uuid>) -> Result<Option<Issuer>, Problem> {
+    match tenant {
+        Some(tenant) => Ok(app.token_service.issuer_of(&app.store, &tenant.to_string()).await?),
+        None => Ok(None),
+    }
+}
+
+impl Browser<'_> {
+    async fn end_external(self) -> Result<Response<AnswerBody>, Problem> {
+        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
+        // no guess is possible, so that nobody else waits for a provider that is slow: the state is this browser's, or nothing is asked
+        let ending = self.provider().return_from_provider(&self.visit, kept, self.query.clone());
+        let (outcome, judged) = Box::pin(ending).await?;
+        let known = if judged == Judged::Right { "right" } else { "wrong" };
+        self.app.metrics.note_sign_in(EXTERNAL, known);
+        self.answer(outcome).await
+    }
+}

@@ -4,7 +4,7 @@
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_TOKEN=... node passkeys.mjs
 //
 // The token is a SystemAdmin's; options of the user store `default` are changed. CHROMIUM names
-// the browser when it is not /usr/bin/chromium.
+// the browser when it is not /usr/bin/chromium-headless-shell.
 
 import { createUser, finishAuthentication, finishRegistration, list, prove, refused, remove, setOptions, start } from './api.mjs'
 import { open } from './page.mjs'

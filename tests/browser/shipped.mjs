@@ -2,7 +2,7 @@
 //
 //   node shipped.mjs FOLDER
 //
-// The names of the files end with the language. CHROMIUM names the browser when it is not /usr/bin/chromium.
+// The names of the files end with the language. CHROMIUM names the browser when it is not /usr/bin/chromium-headless-shell.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { launch } from './chromium.mjs'

@@ -4,7 +4,7 @@
 //
 // The token is a SystemAdmin's: users, client apps and tenants are made. Passkeys need the server's name, not its number, and
 // mail a server that may call this machine (CHANCERY_PRIVATE_DESTINATIONS). CHROMIUM names the browser when it is
-// not /usr/bin/chromium.
+// not /usr/bin/chromium-headless-shell.
 
 import { setOptions } from './api.mjs'
 import { launch } from './chromium.mjs'

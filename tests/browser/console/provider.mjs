@@ -5,7 +5,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { base, call } from '../api.mjs'
 import { hold } from '../sign_in/cases.mjs'
-import { violations } from '../sign_in/look.mjs'
+import { underAxe } from '../sign_in/look.mjs'
 
 const management = '/api/management/v2'
 const one = async (path, condition) => {
@@ -59,7 +59,7 @@ async function instanceAt(issuer) {
 
 /** From the button of an instance's page to what came back. Axe needs script. */
 async function tried(page, item, axe) {
-  const look = async (what) => axe && hold(`${what}, under axe`, (await violations(page)).length === 0, (await violations(page)).join('; '))
+  const look = async (what) => axe && underAxe(page, what)
   await page.goto(item)
   await page.click('.acts a[href$="/trial"]')
   await page.click('main form button')

@@ -1,6 +1,7 @@
 // What every page must be, at every width.
 
 import axe from 'axe-core/axe.min.js'
+import { hold } from './cases.mjs'
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** What depends on colours. */
@@ -18,6 +19,12 @@ export async function violations(page, ofColours = false) {
     const found = await globalThis.axe.run(document, { ...given, resultTypes: ['violations'] })
     return found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map((one) => one.html.slice(0, 200)).join(' | ')}`)
   }, options)
+}
+
+/** Says whether axe finds nothing on a page as it is shown now. */
+export async function underAxe(page, what) {
+  const found = await violations(page)
+  hold(`${what}, under axe`, found.length === 0, found.join('; '))
 }
 
 /** Runs in the page: what is wrong with its structure. */

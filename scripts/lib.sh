@@ -269,10 +269,10 @@ server_log_is_clean() {
 build() { cargo build --workspace --exclude chancery-bench --all-targets --locked; }
 
 # Sets `release` to the program of a release. It is compiled once, below the folder that `work` names, from the commit that
-# tests/contract/releases names.
-use_release() { # version
-    local commit sources
-    commit="$(cat "tests/contract/releases/$1/commit")"
+# tests/contract/releases names, or a commit.
+use_release() { # version or commit
+    local commit sources named="tests/contract/releases/$1/commit"
+    if [ -e "$named" ]; then commit="$(cat "$named")"; else commit="$(git rev-parse --verify "$1^{commit}")"; fi
     release="$cache/releases/$commit/chancery"
     if [ -e "$release" ]; then return; fi
     echo "compiling release $1"

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use chancery::{heal, raise_floor};
+use chancery::{append_pending, heal, raise_floor};
 use chancery_store::{Class, FLOOR};
 use chancery_testkit::{World, on_both_engines};
 use chancery_web::now;
 use serde_json::Value as Json;
 
-use super::{append_leaves, checkpoint, numbers, sound, sql};
+use super::{NOW, append_leaves, checkpoint, numbers, sound, sql};
 use crate::{id, until};
 
 /// Takes the positions of a trail's last events away: the state after an older program made those changes and appended their
@@ -52,6 +52,21 @@ on_both_engines! {
         assert_eq!(subjects(&world).await, people_made);
         assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (5, 5));
         assert_eq!(heal(&world.app.store.with(Class::Background), &|_, _| ()).await, Ok(0), "all is repaired");
+    }
+
+    /// Until the leaves that an older program appended are counted there is nothing to append, unless leaves are gone.
+    async fn a_tree_to_which_an_older_program_appended_does_not_fail(world: World) {
+        people(&world, &["ann", "ben", "eve"]).await;
+        append_leaves(&world).await;
+        forget_positions(&world, 2).await;
+        assert_eq!(append_pending(&world.app, NOW).await, Ok(0));
+        assert_eq!(checkpoint(&world).await.size, 3);
+        let metrics = world.admin.get("/metrics").await.is(200);
+        assert!(String::from_utf8_lossy(&metrics.bytes).contains("\nchancery_audit_unlogged 0\n"));
+        let cut = "DELETE FROM audit_leaf WHERE store <> 0 AND position > 0";
+        sql(&world, vec![(cut.to_owned(), vec![])]).await;
+        let refusal = append_pending(&world.app, NOW).await.unwrap_err().to_string();
+        assert!(refusal.contains("its leaf 3 is missing"), "{refusal}");
     }
 
     /// Where nothing happens in the trail any more, the job finds it.

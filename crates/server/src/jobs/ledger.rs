@@ -30,7 +30,7 @@ pub static FIGURES: [Figure; 3] = [
         unit: FigureUnit::Count,
         source: FigureSource::Query(
             "SELECT coalesce(CAST(sum(leaves - coalesce(size, 0)) AS BIGINT), 0) \
-             FROM event_trail LEFT JOIN audit_tree ON store = trail",
+             FROM event_trail LEFT JOIN audit_tree ON store = trail WHERE leaves > coalesce(size, 0)",
         ),
     },
     Figure {
@@ -149,7 +149,7 @@ async fn grow_tree(
     Ok(appended)
 }
 
-/// Leaves for a tree of this size, and where the leaves that were placed end.
+/// Leaves for a tree of this size, and how many leaves were placed.
 struct Waiting {
     size: u64,
     end: u64,
@@ -164,8 +164,13 @@ const ENTRIES: &str = "SELECT rid, timestamp, actor, area, primary_key, category
 impl Waiting {
     fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
         let size = Tree::read(tx, tree)?.size;
-        let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
-        let end = tx.one(text, &[Value::Int(tree)], |row| read_position(row, 0))?.unwrap_or(0);
+        let count = |tx: &mut Tx<'_>, text| tx.one(text, &[Value::Int(tree)], |row| read_position(row, 0));
+        let mut end = count(tx, "SELECT leaves FROM event_trail WHERE trail = ?1")?.unwrap_or(0);
+        if end < size {
+            // a program before 0.2.0 appends leaves to the tree without counting them
+            end = count(tx, "SELECT coalesce(max(position), -1) + 1 FROM audit_leaf WHERE store = ?1")?
+                .unwrap_or(0);
+        }
         let (mut entries, mut next) = (Vec::new(), size);
         tx.query(&format!("{PLACED} {PIECE}"), &[Value::Int(tree), number(size), number(end)], |row| {
             // a leaf that is gone must not be closed over

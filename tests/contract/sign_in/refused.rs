@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{CALLBACK, Home, PASSWORD, browser::Browser, encode, form};
+use super::{BASE, CALLBACK, Home, PASSWORD, browser::Browser, encode, form};
 use crate::id;
 
 /// Values that no line may hold: as if each was a secret, or said who somebody is.
@@ -368,6 +368,20 @@ async fn refused_authorization_requests_are_told() {
 async fn refusals_of_other_pages_are_told() {
     pages(Engine::Sqlite).await;
     pages(Engine::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_store_with_a_configuration_error_is_named_as_a_reason() {
+    let mut told = Told::new(Engine::Sqlite).await;
+    let admin = &told.server.admin;
+    let filter = encode("name eq \"PasskeyAllowedOrigins\"");
+    let found = admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json();
+    let wrong =
+        json!({ "value": "https://example.com/login", "concurrencyToken": found[0]["concurrencyToken"] });
+    let option = admin.patch(&format!("{BASE}/Option/{}", id(&found[0])), wrong).await.is(202).json();
+    assert_eq!(option["hasConfigurationError"], true);
+    told.asked(&[], &[("error", "not_set_up"), ("reason", "without a configuration error")]).await;
+    told.check();
 }
 
 #[tokio::test]

@@ -151,6 +151,8 @@ class Check:
                 raise Failed("\n".join(["the logs tell of errors:", *complaints[:10]]))
         except Failed as failure:
             print(f"FAILED  {self.stages[-1:]}: {failure}", flush=True)
+            for server in self.servers:
+                print(f"        the log of {server.log.stem}:", *server.complaints(("WARN", "ERROR"))[-20:], sep="\n  ")
             return 1
         finally:
             for server in self.servers:

@@ -168,10 +168,11 @@ class Server:
         """The end of its output."""
         return self.log.read_text(errors="replace")[-2000:]
 
-    def complaints(self):
-        """Lines of its log that tell of an error."""
+    def complaints(self, levels=("ERROR",)):
+        """Lines of its log with these levels, and of panics."""
         lines = self.log.read_text(errors="replace").splitlines()
-        return [line[:600] for line in lines if '"level":"ERROR"' in line or "panicked at" in line]
+        found = [f'"level":"{level}"' for level in levels] + ["panicked at"]
+        return [line[:600] for line in lines if any(word in line for word in found)]
 
 
 class InUse:

@@ -1,4 +1,5 @@
-//! What people need to sign in, for each seeded user: a platform user with an identity, a password, a session.
+//! What people need to sign in, for each seeded user: a platform user with an identity, a password, a session. Each has put off the
+//! offer of a passkey, as most people have who come back, so that a sign-in by password leads to the app at once.
 
 use std::{fs, path::Path};
 
@@ -34,7 +35,7 @@ pub struct Table {
 }
 
 /// The tables, referenced tables first.
-pub const TABLES: [Table; 4] = [
+pub const TABLES: [Table; 5] = [
     Table {
         name: "application_user",
         columns: "rid, id, subscription_id, idp_instance_id, first_name, first_name_key, last_name, last_name_key, \
@@ -54,6 +55,7 @@ pub const TABLES: [Table; 4] = [
             idp_instance_id",
         row: session,
     },
+    Table { name: "offer_rest", columns: "person_id, offer, expires_on", row: passkey_put_off },
 ];
 
 /// Where the people sign in.
@@ -144,4 +146,8 @@ fn session(home: &Home, number: u64) -> Result<Vec<Cell>> {
         end,
         Cell::Id(home.store),
     ])
+}
+
+fn passkey_put_off(home: &Home, number: u64) -> Result<Vec<Cell>> {
+    Ok(vec![Cell::Id(people::platform_user_id(number)), text("passkey"), Cell::Int(home.now.0 + LIFETIME)])
 }

@@ -51,6 +51,7 @@
 mod choices;
 mod claim;
 mod exceeded;
+mod group;
 mod pattern;
 mod pool;
 mod reading;

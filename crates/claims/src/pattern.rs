@@ -6,7 +6,7 @@ use regex_automata::{
 };
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-use crate::reading::ParsedPattern;
+use crate::{MAX_TEXT_BYTES, reading::ParsedPattern};
 
 /// The most characters of a pattern.
 pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
@@ -100,6 +100,13 @@ impl Pattern {
     /// Whether the pattern is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The one text that the pattern matches, where there is one and no claim's text is too long to be compared with it.
+    pub(crate) fn only(&self) -> Option<&[u8]> {
+        let compiled = self.0.as_ref()?;
+        let longest = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX);
+        compiled.only.as_deref().filter(|_| compiled.weight.saturating_mul(longest) <= MAX_SEARCH)
     }
 
     /// The most work of a search in this text: the pattern's weight times its bytes.
@@ -210,6 +217,16 @@ mod tests {
         let is_compared = |pattern: &str| Pattern::new(pattern).unwrap().0.unwrap().only.is_some();
         assert!(is_compared("^sales$") && is_compared(r"\Asales\z"));
         assert!(!is_compared("(?i)^sales$") && !is_compared("(?m)^sales$") && !is_compared("^sales"));
+    }
+
+    /// A6: what a search refuses is not looked up either.
+    #[test]
+    fn a_pattern_that_a_text_can_be_too_long_for_is_not_looked_up() {
+        let is_looked_up = |pattern: &str| Pattern::new(pattern).unwrap().only().is_some();
+        assert!(is_looked_up("^sales$") && is_looked_up(&format!("^{}$", "ä".repeat(1_998))));
+        let heavy = format!("^{}$", "\u{1F600}".repeat(1_998));
+        assert!(!is_looked_up(&heavy) && !is_looked_up("") && !is_looked_up("sales"));
+        assert_eq!(Pattern::new(&heavy).unwrap().is_match(&"a".repeat(60_000)), Err(Overflow::Text));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Claims between two groups: equal claims are one, and their number and size are bounded.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use crate::{
     Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::CompiledRule,
@@ -85,6 +85,9 @@ impl Disposition {
     }
 }
 
+/// A claim on its way from group to group, with its place among the claims of its pool.
+pub(crate) type Numbered = (usize, Claim, Disposition);
+
 /// How many claims there are, with the bytes of their texts and how many rules they passed, added up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
@@ -119,7 +122,7 @@ impl Size {
 /// that it makes are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    kept: Vec<(usize, Claim, Disposition)>,
+    kept: Vec<Numbered>,
     made: HashMap<Claim, (usize, Disposition)>,
     size_of_kept: Size,
     size_of_made: Size,
@@ -127,6 +130,16 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// A pool that keeps all claims that came to a group, in their order.
+    pub(crate) fn of(mut claims: Vec<Numbered>) -> Self {
+        let mut pool = Self::default();
+        for (number, _, _) in &mut claims {
+            *number = pool.number();
+        }
+        pool.kept = claims;
+        pool
+    }
+
     /// The number of the claim that appears next.
     pub(crate) const fn number(&mut self) -> usize {
         self.next += 1;
@@ -164,22 +177,32 @@ impl Pool {
     }
 
     /// The claims in the order of first appearance.
-    pub(crate) fn into_claims(self) -> Result<Vec<(Claim, Disposition)>, Exceeded> {
+    pub(crate) fn into_claims(self) -> Result<Vec<Numbered>, Exceeded> {
         let Self { kept: mut all, mut made, .. } = self;
         if !made.is_empty() {
-            for (number, claim, disposition) in &mut all {
-                if let Some((other, more)) = made.remove(claim) {
-                    *number = other.min(*number);
-                    disposition.merge(&more);
+            let types: HashSet<String> = made.keys().map(|claim| claim.claim_type.clone()).collect();
+            for of_type in all.chunk_by_mut(|(_, one, _), (_, next, _)| one.claim_type == next.claim_type) {
+                if !of_type.first().is_some_and(|(_, claim, _)| types.contains(&claim.claim_type)) {
+                    continue;
+                }
+                for (number, claim, disposition) in of_type {
+                    if let Some((other, more)) = made.remove(claim) {
+                        *number = other.min(*number);
+                        disposition.merge(&more);
+                    }
                 }
             }
+            let begin = all.len();
             all.extend(made.into_iter().map(|(claim, (number, disposition))| (number, claim, disposition)));
-            all.sort_unstable_by_key(|(number, _, _)| *number);
+            let by_number = |(number, _, _): &Numbered| *number;
+            all.get_mut(begin..).unwrap_or_default().sort_unstable_by_key(by_number);
+            // merges two parts that are all but sorted
+            all.sort_by_key(by_number);
         }
         let mut size = Size::default();
         for (_, claim, disposition) in &all {
             size.add(claim, disposition)?;
         }
-        Ok(all.into_iter().map(|(_, claim, disposition)| (claim, disposition)).collect())
+        Ok(all)
     }
 }

@@ -27,8 +27,11 @@ fn claim() -> impl Strategy<Value = Claim> {
 }
 
 fn pattern() -> impl Strategy<Value = String> {
-    select(vec!["", "", "^role$", "a", "(a)(d)", ".*", "^.", "x|email", "[^a]+", "^$", "i"])
-        .prop_map(str::to_owned)
+    prop_oneof![
+        1 => select(vec!["", "", "a", "(a)(d)", ".*", "^.", "x|email", "[^a]+", "^$", "i"]),
+        1 => select(vec!["^role$", "^email$", "^ada$", "^adaada$", "^x$"]),
+    ]
+    .prop_map(str::to_owned)
 }
 
 fn replacement() -> impl Strategy<Value = String> {
@@ -141,6 +144,29 @@ proptest! {
             prop_assert!(priorities.is_sorted());
             prop_assert_eq!(one.path.iter().collect::<BTreeSet<_>>().len(), one.path.len());
         }
+    }
+
+    /// A pattern with a group is searched for, where one without is looked up.
+    #[test]
+    fn a_rule_that_looks_for_one_text_does_what_a_search_would_do(
+        rules in rules(RuleType::ALL),
+        claims in vec(claim(), 0..12),
+    ) {
+        let searching = |pattern: &str| {
+            let word = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+            word.map_or_else(|| pattern.to_owned(), |word| format!("^({word})$"))
+        };
+        let searched: Vec<_> = rules
+            .iter()
+            .map(|rule| Rule {
+                type_evaluation_rule: searching(&rule.type_evaluation_rule),
+                value_evaluation_rule: searching(&rule.value_evaluation_rule),
+                ..rule.clone()
+            })
+            .collect();
+        let trace = |rules: &[Rule]| RuleSet::new(rules, &|| true).unwrap().trace(&claims, &|| true);
+        prop_assert_eq!(trace(&rules), trace(&searched));
+        prop_assert_eq!(evaluate(&rules, &claims), trace(&rules).unwrap().0);
     }
 
     #[test]

@@ -206,10 +206,24 @@ impl CompiledRule {
         self.input_source.includes(source)
     }
 
-    /// The most work of looking at a claim.
-    pub(crate) fn work(&self, claim: &Claim) -> u64 {
-        let of_type = self.evaluated_type.work(&claim.claim_type);
-        of_type.saturating_add(self.evaluated_value.work(&claim.value))
+    /// The one type that the rule finds, where there is one.
+    pub(crate) fn only_type(&self) -> Option<&[u8]> {
+        self.evaluated_type.only()
+    }
+
+    /// The one value that the rule finds, where there is one.
+    pub(crate) fn only_value(&self) -> Option<&[u8]> {
+        self.evaluated_value.only()
+    }
+
+    /// The most work of searching a claim's type.
+    pub(crate) fn work_of_type(&self, claim: &Claim) -> u64 {
+        self.evaluated_type.work(&claim.claim_type)
+    }
+
+    /// The most work of searching a claim's value.
+    pub(crate) fn work_of_value(&self, claim: &Claim) -> u64 {
+        self.evaluated_value.work(&claim.value)
     }
 
     pub(crate) fn finds_type(&self, claim: &Claim) -> Result<bool, Exceeded> {

@@ -325,6 +325,25 @@ fn a_rule_set_has_an_end() {
     assert_eq!(judged.evaluate(&[long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
 }
 
+/// A6: rules that are found by a text, without a search, take time, too.
+#[test]
+fn the_clock_is_looked_at_while_rules_are_looked_up() {
+    let claims: Vec<_> = (0..MAX_CLAIMS).map(|number| claim(&number.to_string(), "yes")).collect();
+    let looking = |id: u128| Rule {
+        filter_target: Target::ClaimValue,
+        value_evaluation_rule: "^yes$".to_owned(),
+        ..adding(id, "agreed", "true")
+    };
+    let rules: Vec<_> = (1..=100).map(looking).collect();
+    let set = RuleSet::new(&rules, &|| true).unwrap();
+    let looks = Cell::new(0);
+    let go_on = |most: u32| looks.replace(looks.get() + 1) < most;
+    assert_eq!(set.evaluate(&claims[1..], &|| go_on(10_000)).unwrap().claims.len(), MAX_CLAIMS);
+    assert!(looks.replace(0) > 400);
+    assert_eq!(set.evaluate(&claims, &|| go_on(100)), Err(Exceeded::Time));
+    assert_eq!(looks.get(), 101);
+}
+
 /// A6: the paths of claims are bounded, too: each claim may pass many rules.
 #[test]
 fn the_rules_that_claims_pass_are_bounded() {

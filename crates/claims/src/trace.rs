@@ -48,6 +48,11 @@ impl Trace {
         Self { is_on: true, ..Self::default() }
     }
 
+    /// Whether steps are noted.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Notes that a rule forwarded a claim, perhaps as another.
     pub(crate) fn note_forwarded(
         &mut self,

@@ -295,9 +295,13 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, StoreError> {
     if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
 }
 
-/// The groups of a store's user at any depth: under `above`.
-const GROUPS_ABOVE: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \
-    WHERE m.user_rid = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid)";
+/// The groups of a store's user at any depth, each once: under `all_groups`. Few groups are nested, so only what is above others is
+/// looked for step by step.
+const ALL_GROUPS: &str = "WITH RECURSIVE above (rid) AS (SELECT e.parent_rid FROM group_member m \
+    JOIN group_edge e ON e.child_rid = m.group_rid WHERE m.user_rid = ?1 \
+    UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid), \
+    all_groups (rid) AS (SELECT m.group_rid FROM group_member m WHERE m.user_rid = ?1 UNION ALL SELECT a.rid FROM above a \
+    WHERE NOT EXISTS (SELECT 1 FROM group_member m WHERE m.group_rid = a.rid AND m.user_rid = ?1))";
 /// The most groups that are looked at.
 const MOST_GROUPS: usize = 10_000;
 
@@ -326,7 +330,7 @@ fn is_in_authorized_group(
         return Ok(false);
     }
     let text = format!(
-        "{GROUPS_ABOVE} SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+        "{ALL_GROUPS} SELECT g.id FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
     );
     let mut is_in = false;
     tx.query(&text, &[user.user.into()], |row| {
@@ -339,7 +343,7 @@ fn is_in_authorized_group(
 /// The statement that selects the names of the groups of a store's user at any depth, [`MOST_GROUPS`] at most.
 pub fn group_names() -> String {
     format!(
-        "{GROUPS_ABOVE} SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+        "{ALL_GROUPS} SELECT g.name FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
     )
 }
 

@@ -105,9 +105,9 @@ impl Provider<'_> {
     pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<ReleasedClaims, RulesFailed> {
         let (granted, application) = (pending.granted.clone(), pending.application);
         let done = self.pool.run(Some(granted.tenant), pending.work()).await?;
-        let detail = match Pending::result(done)?.as_ref() {
-            Ok(told) => return Ok(told.clone()),
-            Err(Unusable(detail)) => detail.clone(),
+        let detail = match Arc::unwrap_or_clone(Pending::result(done)?) {
+            Ok(told) => return Ok(told),
+            Err(Unusable(detail)) => detail,
         };
         let (context, about) = (Arc::clone(self.context), granted.clone());
         let recording = self.store.run("RecordUnusableRules", Mode::Write, None, move |tx| {

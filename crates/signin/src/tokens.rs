@@ -115,7 +115,7 @@ impl Provider<'_> {
                 lifetime: lifetimes.id_token,
             };
             let whose = (request.issuer.url.as_str(), app.id);
-            let claims = |algorithm: &str| about.claims(whose, algorithm, request.now);
+            let claims = move |algorithm: &str| about.claims(whose, algorithm, request.now);
             let signed = self
                 .tokens
                 .sign_id_token(self.store, (ID_TOKEN, claims), &request.issuer, request.now)
@@ -153,7 +153,7 @@ pub struct IdToken<'a> {
 
 impl IdToken<'_> {
     /// The claims (OpenID Connect Core 1.0, section 2). None of the person's takes the place of the server's own.
-    pub fn claims(&self, (url, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
+    pub fn claims(self, (url, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
         let issued = now.0.div_euclid(1000);
         let granted = self.granted;
         let mut claims = json!({
@@ -170,13 +170,12 @@ impl IdToken<'_> {
             "at_hash": half_hash(self.token, algorithm),
         });
         if let Some(members) = claims.as_object_mut() {
-            for (name, value) in &self.person {
-                members.entry(name.clone()).or_insert_with(|| value.clone());
+            for (name, value) in self.person {
+                members.entry(name).or_insert(value);
             }
-            let more = [("nonce", &self.nonce), ("sid", &self.sid)];
-            members.extend(
-                more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?)))),
-            );
+            let more = [("nonce", self.nonce), ("sid", self.sid)];
+            members
+                .extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
         }
         claims
     }

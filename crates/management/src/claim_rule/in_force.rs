@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 /// Why the rules in force cannot be run on these claims, as a text for people.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unusable(pub String);
 
 /// The active rules that apply to a place, not compiled yet.

@@ -1,6 +1,6 @@
 //! What is known of a person, as claims of the platform.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use chancery_claims::{Claim, OutClaim, Source, is_protected};
 use chancery_oauth::GROUPS;
@@ -65,22 +65,22 @@ impl Wanted {
 pub struct Facts {
     /// As claims, of which groups and entries are the last.
     pub claims: Vec<Claim>,
-    /// Types and values of the claims that are entries of the user.
-    pub entries: HashSet<(String, String)>,
+    /// The values of the claims that are entries of the user, by their types.
+    pub entries: HashMap<String, String>,
 }
 
 impl Facts {
     /// Whether a claim is an entry of the user, as it is stored.
     pub fn has_entry(&self, claim: &OutClaim) -> bool {
-        self.entries.contains(&(claim.claim_type.clone(), claim.value.clone()))
+        self.entries.get(&claim.claim_type).is_some_and(|value| *value == claim.value)
     }
 
-    fn add(&mut self, claim_type: &str, value: &str) {
+    fn add(&mut self, claim_type: &str, value: impl Into<String>) {
         self.add_of(Source::Platform, claim_type, value);
     }
 
-    fn add_of(&mut self, source: Source, claim_type: &str, value: &str) {
-        let (claim_type, value) = (claim_type.to_owned(), value.to_owned());
+    fn add_of(&mut self, source: Source, claim_type: &str, value: impl Into<String>) {
+        let (claim_type, value) = (claim_type.to_owned(), value.into());
         self.claims.push(Claim { claim_type, value, source });
     }
 
@@ -93,7 +93,7 @@ impl Facts {
         let parts = ["given_name", "middle_name", "family_name"].into_iter();
         let joined = parts.filter_map(|claim| self.value_of(claim)).collect::<Vec<_>>().join(" ");
         if let Some(name) = Some(joined).filter(|joined| !joined.is_empty()).or(otherwise) {
-            self.add("name", &name);
+            self.add("name", name);
         }
     }
 
@@ -101,7 +101,7 @@ impl Facts {
     fn add_changed(&mut self, entry: i64) {
         let changed = entry.div_euclid(NUMBERS_A_SECOND);
         if changed > 0 {
-            self.add("updated_at", &changed.to_string());
+            self.add("updated_at", changed.to_string());
         }
     }
 
@@ -124,10 +124,10 @@ impl Facts {
         let (email, phone) = (PROFILE.len(), PROFILE.len() + 1);
         self.add_changed(row.int(phone + 3)?);
         if self.add_column(EMAIL.0, row, email)? {
-            self.add("email_verified", &row.bool(phone + 1)?.to_string());
+            self.add("email_verified", row.bool(phone + 1)?.to_string());
         }
         if self.add_column(PHONE.0, row, phone)? {
-            self.add("phone_number_verified", &row.bool(phone + 2)?.to_string());
+            self.add("phone_number_verified", row.bool(phone + 2)?.to_string());
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ fn read_person(
             facts.add_column(claim, row, column)?;
         }
         if !row.is_null(4)? {
-            facts.add("manager", &row.id(4)?.to_string());
+            facts.add("manager", row.id(4)?.to_string());
         }
         facts.add_name(None);
         facts.add_changed(row.int(6)?);
@@ -197,7 +197,7 @@ fn read_person(
             // an app that takes an address for a person must not be told so by a provider that is not believed, nor of another address
             let says = |name: &str, value: &str| told.iter().any(|(one, its)| one == name && its == value);
             let is_said = says("email_verified", "true") && says("email", row.text(5)?);
-            facts.add("email_verified", &(person.contact.is_email_confirmed && is_said).to_string());
+            facts.add("email_verified", (person.contact.is_email_confirmed && is_said).to_string());
         }
         Ok(())
     })?;
@@ -246,13 +246,14 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option
         }
         Ok(())
     })?;
-    groups.sort();
+    groups.sort_unstable();
     groups.dedup();
-    for name in &groups {
+    facts.claims.reserve(groups.len() + entries.len());
+    for name in groups {
         facts.add(GROUPS, name);
     }
     for (key, value) in &entries {
-        facts.add(key, value);
+        facts.add(key, value.as_str());
     }
     facts.entries.extend(entries);
     Ok(is_there.then_some(facts))

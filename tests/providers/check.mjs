@@ -1,0 +1,97 @@
+// Foreign providers, each behind a gate on this machine, and people who sign in by them.
+//
+//   CHANCERY_BASE=http://localhost:8080 CHANCERY_TOKEN=... CHANCERY_SETUP=/console/setup/... \
+//     CERTIFICATES=FOLDER PYTHON=FILE KEYCLOAK=FOLDER node check.mjs PROVIDER...
+//
+// The server is new, and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES has a certificate and its key, PYTHON has oidc-provider-mock, and KEYCLOAK is a copy of
+// Keycloak that may be written to. CHROMIUM names the browser when it is not /usr/bin/chromium.
+
+import { readFileSync } from 'node:fs'
+import { launch } from '../browser/chromium.mjs'
+import { hold, runAll } from '../browser/sign_in/cases.mjs'
+import { isFound } from './console.mjs'
+import { comeBackAtOnce, waitForNothing } from './crowd.mjs'
+import { openGate } from './gate.mjs'
+import { openHome } from './home.mjs'
+import * as keycloak from './keycloak.mjs'
+import * as mockServer from './oauth2_mock_server.mjs'
+import * as oidcProvider from './oidc_provider.mjs'
+import * as providerMock from './oidc_provider_mock.mjs'
+import { ada, guest } from './people.mjs'
+import { comesAgain, walk, wasNeverThere } from './walk.mjs'
+
+const { CERTIFICATES, KEYCLOAK, PYTHON } = process.env
+const browser = await launch()
+const home = await openHome()
+const started = []
+const found = []
+/** What is closed in the end. */
+const keep = (server) => started.push(server) && server
+
+/** Walks through a provider; who Ada is here. */
+async function walked(at) {
+  const sub = await walk(browser, at, home)
+  found.push({ instance: at.instance, person: ada, sub })
+  return sub
+}
+
+/** What a check walks through: the provider, the instance that is set to it, and the gate before it. */
+async function way(instance, gate, provider) {
+  const issuer = gate.issuer + (provider.path ?? '')
+  await home.connect(instance, issuer, provider.options)
+  return { gate, instance, provider, issuer }
+}
+
+async function ofOidcProvider() {
+  const [gate, bySecret, byKey] = [await openGate(), await home.open('oidc-provider'), await home.open('oidc-provider by key')]
+  const [certificate, key] = ['certificate', 'key'].map((name) => readFileSync(`${CERTIFICATES}/${name}.pem`, 'utf8'))
+  const server = keep(await oidcProvider.start(gate, { secret: bySecret.callback, key: byKey.callback }, certificate))
+  const first = await walked(await way(bySecret, gate, server.bySecret))
+  await home.linkKey(byKey, { certificate, key })
+  const second = await walked(await way(byKey, gate, server.byKey))
+  hold('the same subject by another instance is another person', first !== second, first)
+}
+
+async function ofMockServer() {
+  const [gate, instance] = [await openGate(), await home.open('oauth2-mock-server')]
+  const find = (hint) => hint?.startsWith('guest-') ? guest(hint.slice('guest-'.length)) : undefined
+  const server = keep(await mockServer.start(gate, find))
+  const at = await way(instance, gate, server.settings)
+  const sub = await walked(at)
+  await server.takeNewKey()
+  await comesAgain(browser, at, 'a key that is new there is found', sub)
+  await comeBackAtOnce({ instance, server }, 64)
+  // nobody has asked at this one before
+  const silent = await way(await home.open('silent'), await openGate(), server.settings)
+  await waitForNothing(silent, [instance, silent.instance], 20, home.person)
+  const gone = await way(await home.open('gone'), await openGate(), server.settings)
+  gone.gate.shut()
+  await wasNeverThere(browser, gone, home)
+}
+
+async function ofProviderMock() {
+  const [gate, instance] = [await openGate(), await home.open('oidc-provider-mock')]
+  const server = keep(await providerMock.start(gate, PYTHON))
+  await walked(await way(instance, gate, server.settings))
+}
+
+async function ofKeycloak() {
+  const [gate, instance] = [await openGate(), await home.open('Keycloak')]
+  const server = keep(await keycloak.start(gate, instance.callback, KEYCLOAK))
+  await walked(await way(instance, gate, server.settings))
+}
+
+const providers = {
+  'oidc-provider': ofOidcProvider, 'oauth2-mock-server': ofMockServer, 'oidc-provider-mock': ofProviderMock, keycloak: ofKeycloak,
+}
+const names = process.argv.slice(2)
+try {
+  await runAll(names.map((name) => [name, providers[name]]))
+  await isFound(browser, found)
+} finally {
+  await browser.close()
+  for (const server of started) server.close()
+  home.close()
+}
+// gates and answers that are waited for no longer hold nobody up
+process.exit()

@@ -1,0 +1,62 @@
+// oauth2-mock-server (npm). It has no pages: whoever comes is signed in. Who that is, is what `login_hint` names, or who arrived last.
+
+import { createServer } from 'node:http'
+import { Events, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server'
+import { ada, claimsOf } from './people.mjs'
+import { listenAnywhere } from './ports.mjs'
+
+const DOCUMENT = '/.well-known/openid-configuration'
+
+/** Starts it behind a gate. `find` answers the person whom a `login_hint` names. */
+export async function start(gate, find) {
+  const codes = new Map()
+  const state = { person: ada, pause: 0, waiting: 0, mostWaiting: 0 }
+  let service
+  const subjectOf = ({ headers }) => JSON.parse(Buffer.from(headers.authorization.split('.')[1], 'base64url')).sub
+
+  /** From now on it signs by a new key alone. */
+  const takeNewKey = async () => {
+    const issuer = new OAuth2Issuer()
+    issuer.url = gate.issuer
+    await issuer.keys.generate('RS256')
+    service = new OAuth2Service(issuer, { wellKnownDocument: '/document' })
+    service.on(Events.BeforeAuthorizeRedirect, ({ url }, { query }) => {
+      codes.set(url.searchParams.get('code'), find(query.login_hint) ?? state.person)
+    })
+    service.on(Events.BeforeTokenSigning, ({ payload }, { body }) => {
+      const person = codes.get(body.code)
+      Object.assign(payload, claimsOf(person), { sub: person.sub })
+    })
+    service.on(Events.BeforeUserinfo, (told, request) => (told.body = { sub: subjectOf(request) }))
+  }
+
+  /** Its token endpoint takes any proof of a client, and its document says none. */
+  const showDocument = async (response) => {
+    const document = await (await fetch(`http://127.0.0.1:${gate.target}/document`)).json()
+    document.token_endpoint_auth_methods_supported = ['client_secret_basic']
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+  }
+
+  const server = createServer((request, response) => {
+    if (request.url === DOCUMENT) return showDocument(response)
+    if (request.url !== '/token') return service.requestHandler(request, response)
+    state.waiting += 1
+    state.mostWaiting = Math.max(state.mostWaiting, state.waiting)
+    setTimeout(() => {
+      state.waiting -= 1
+      service.requestHandler(request, response)
+    }, state.pause)
+  })
+  await takeNewKey()
+  gate.target = await listenAnywhere(server)
+  return {
+    close: () => server.close(),
+    state,
+    takeNewKey,
+    settings: {
+      options: { ClientId: 'chancery', ClientSecret: 'quiet' },
+      arrives: (person) => (state.person = person),
+      signIn: () => {},
+    },
+  }
+}

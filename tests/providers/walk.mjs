@@ -1,0 +1,199 @@
+// What people do at a foreign provider and at this server, in a browser.
+
+import { base } from '../browser/api.mjs'
+import { hold } from '../browser/sign_in/cases.mjs'
+import { PASSWORD } from '../browser/sign_in/home.mjs'
+import { beginTrial, endTrial, passOn, platformUser, records } from './home.mjs'
+import { GROUPS, ada, alan } from './people.mjs'
+
+/** Somebody in front of a browser of their own, which is closed at the end. */
+async function visit(browser, run) {
+  const context = await browser.newContext({ locale: 'en-GB' })
+  try {
+    await run(await context.newPage(), context)
+  } finally {
+    await context.close()
+  }
+}
+
+const failure = (page) => page.getByText('The sign-in there did not work')
+const isAnswer = (app) => (url) => url.href.startsWith(`${app.callback}?`)
+
+/** From the app's request to the page of the provider. */
+async function goThere(page, { provider, instance }, person, more = {}) {
+  const request = await instance.app.request(more)
+  await page.goto(request.address)
+  provider.arrives?.(person)
+  await page.getByRole('link', { name: `Continue with ${instance.name}`, exact: true }).click()
+  return request
+}
+
+/** The tokens for the answer that the page of the app was opened with. */
+async function tokens(page, { app }, request) {
+  await page.waitForURL(isAnswer(app))
+  const told = await app.redeem(page.url(), request)
+  return { told, claims: told.claims() }
+}
+
+/** From the app's request, by the provider's pages, to tokens. */
+async function signIn(page, way, person, more) {
+  const request = await goThere(page, way, person, more)
+  await way.provider.signIn(page, person)
+  return tokens(page, way.instance, request)
+}
+
+/** Signs in by a password on the page in front. */
+async function signInByPassword(page, { app }, person, request) {
+  await page.fill('#username', person)
+  await page.fill('#password', PASSWORD)
+  await page.locator('button.main').click()
+  await page.waitForURL(isAnswer(app))
+  return (await app.redeem(page.url(), request)).claims()
+}
+
+/** What the app is told without a page. */
+async function silently(page, { app }) {
+  const request = await app.request({ prompt: 'none' })
+  await page.goto(request.address)
+  return new URL(page.url()).searchParams
+}
+
+async function isTriedOut(page, { provider, instance }) {
+  const begun = await beginTrial(instance)
+  const wrong = ({ checks }) => JSON.stringify(checks.filter((check) => !check.passed))
+  if (!begun.url) throw new Error(`${instance.name}: the trial leads nowhere: ${wrong(begun)}`)
+  const back = page.waitForRequest((request) => request.url().startsWith(`${instance.callback}?`))
+  back.catch(() => {})
+  provider.arrives?.(ada)
+  await page.goto(begun.url)
+  await provider.signIn(page, ada)
+  const told = await endTrial(instance, new URL((await back).url()).search)
+  hold(`${instance.name}: the trial passes`, told.passed && wrong(begun) === '[]', wrong(begun) + wrong(told))
+}
+
+/** Signs Ada in the first time; who she is from then on. */
+async function becomesKnown(page, way) {
+  const { instance, issuer, provider } = way
+  const { told, claims } = await signIn(page, way, ada)
+  hold(`${instance.name}: the name and the address that the provider told are told on`,
+    claims.name === ada.name && claims.given_name === ada.firstName && claims.email === ada.email, JSON.stringify(claims))
+  hold(`${instance.name}: that the address is verified is not believed`, claims.email_verified === false, JSON.stringify(claims))
+  hold(`${instance.name}: the way of signing in is told`, claims.amr.join() === 'fed', JSON.stringify(claims))
+  const info = await instance.app.userInfo(told)
+  hold(`${instance.name}: UserInfo tells the same`, info.sub === claims.sub && info.email === ada.email, JSON.stringify(info))
+  const person = await platformUser(claims.sub)
+  const [identity, ...others] = person.identities
+  const subject = provider.subjects?.[ada.sub] ?? ada.sub
+  hold(`${instance.name}: a platform user has the identity`, others.length === 0 && identity.issuer === issuer
+    && identity.subject === subject && identity.idpInstanceId === instance.id, JSON.stringify(person))
+  hold(`${instance.name}: its fields are what the provider told`, person.firstName === ada.firstName
+    && person.lastName === ada.lastName && person.emailAddress === ada.email, JSON.stringify(person))
+  const found = await records(`platformUserId eq "${claims.sub}"`)
+  hold(`${instance.name}: the sign-in is on record`, found.length === 1 && found[0].idpInstanceId === instance.id
+    && found[0].outcome === 'SignedIn' && found[0].methods === 'fed', JSON.stringify(found))
+  return claims.sub
+}
+
+async function signsOut(page, { instance }) {
+  hold(`${instance.name}: by the session nobody is asked again`, (await silently(page, instance)).has('code'), page.url())
+  await page.goto(instance.app.endSession())
+  await page.locator('button.main').click()
+  await page.waitForURL(instance.app.goodbye)
+  const after = await silently(page, instance)
+  hold(`${instance.name}: who signed out is known no longer`, after.get('error') === 'login_required', page.url())
+}
+
+/** The app demands a new sign-in, or one that is not too old. */
+async function isDemanded(browser, way) {
+  const { instance, provider } = way
+  await visit(browser, async (page, context) => {
+    if (!provider.tellsAuthTime) {
+      await goThere(page, way, ada, { max_age: '600' })
+      await provider.signIn(page, ada)
+      await failure(page).waitFor()
+      hold(`${instance.name}: without a time of the sign-in there, max_age is not met`, true)
+      return
+    }
+    const first = await signIn(page, way, ada, { max_age: '86400' })
+    const again = await signIn(page, way, ada, { prompt: 'login' })
+    hold(`${instance.name}: prompt=login asks there again`, again.claims.auth_time >= first.claims.auth_time, JSON.stringify(again.claims))
+    if (!provider.makeOlder) return
+    const now = () => Date.now() / 1000
+    const signedInAgo = ({ claims }, seconds) => Math.abs(now() - seconds - claims.auth_time) < 300
+    provider.makeOlder(3600)
+    // the session there is left alone
+    await context.clearCookies({ domain: new URL(base).hostname })
+    const request = await goThere(page, way, ada, { max_age: '7200' })
+    const old = await tokens(page, instance, request)
+    hold(`${instance.name}: auth_time is when the person signed in there`, signedInAgo(old, 3600), JSON.stringify(old.claims))
+    const anew = await signIn(page, way, ada, { max_age: '600' })
+    hold(`${instance.name}: max_age asks there again`, signedInAgo(anew, 0), JSON.stringify(anew.claims))
+    provider.makeOlder(3600)
+    await context.clearCookies({ domain: new URL(base).hostname })
+    const fresh = await signIn(page, way, ada, { prompt: 'login' })
+    hold(`${instance.name}: prompt=login gives a new time`, signedInAgo(fresh, 0), JSON.stringify(fresh.claims))
+  })
+}
+
+/** The provider stops after Ada has signed in there; then it is there again. */
+async function isDown(browser, way, home, sub) {
+  const { gate, instance, provider } = way
+  gate.shutAfter(instance.callback)
+  await visit(browser, async (page) => {
+    const request = await goThere(page, way, ada)
+    await provider.signIn(page, ada)
+    await failure(page).waitFor()
+    const link = page.getByRole('link', { name: `Continue with ${instance.name}`, exact: true })
+    hold(`${instance.name}: a provider that stopped leads back to the page`, await link.isVisible())
+    const claims = await signInByPassword(page, instance, home.person, request)
+    hold(`${instance.name}: and a password signs in there`, claims.amr.join() === 'pwd' && claims.sub !== sub, JSON.stringify(claims))
+  })
+  await gate.reopen()
+  await visit(browser, async (page) => {
+    const { claims } = await signIn(page, way, ada)
+    hold(`${instance.name}: once it is back it signs in`, claims.sub === sub, JSON.stringify(claims))
+  })
+}
+
+/** All that is walked through at a provider; who Ada is here. */
+export async function walk(browser, way, home) {
+  const { instance } = way
+  let sub
+  await visit(browser, (page) => isTriedOut(page, way))
+  await visit(browser, async (page) => {
+    sub = await becomesKnown(page, way)
+    await signsOut(page, way)
+  })
+  await visit(browser, async (page) => {
+    const { claims } = await signIn(page, way, ada)
+    hold(`${instance.name}: the next sign-in is the same person's`, claims.sub === sub, JSON.stringify(claims))
+    hold(`${instance.name}: groups of the provider are not told by themselves`, claims.groups.length === 0, JSON.stringify(claims))
+  })
+  await passOn(instance, 'groups')
+  await visit(browser, async (page) => {
+    const { claims } = await signIn(page, way, alan)
+    hold(`${instance.name}: somebody else there is somebody else here`, claims.sub !== sub && claims.name === alan.name, JSON.stringify(claims))
+    hold(`${instance.name}: a claim rule passes groups on`, claims.groups?.toSorted().join() === GROUPS.toSorted().join(), JSON.stringify(claims))
+  })
+  await isDemanded(browser, way)
+  await isDown(browser, way, home, sub)
+  return sub
+}
+
+/** A provider that was never there leads back. */
+export async function wasNeverThere(browser, way, home) {
+  await visit(browser, async (page) => {
+    const request = await goThere(page, way, ada)
+    await failure(page).waitFor()
+    const claims = await signInByPassword(page, way.instance, home.person, request)
+    hold(`${way.instance.name}: leads back to the page, and a password signs in there`, claims.amr.join() === 'pwd', JSON.stringify(claims))
+  })
+}
+
+/** Ada signs in once more. */
+export async function comesAgain(browser, way, what, sub) {
+  await visit(browser, async (page) => {
+    const { claims } = await signIn(page, way, ada)
+    hold(`${way.instance.name}: ${what}`, claims.sub === sub, JSON.stringify(claims))
+  })
+}

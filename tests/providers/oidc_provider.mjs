@@ -48,7 +48,7 @@ export async function start(gate, callbacks, certificate) {
   provider.on('server_error', (_, error) => console.error(error))
   const server = createServer(provider.callback())
   gate.target = await listenAnywhere(server)
-  const settings = { tellsAuthTime: true, signIn: signIn(gate.issuer), makeOlder }
+  const settings = { tellsAuthTime: true, signIn: signIn(gate.issuer), cancel, makeOlder }
   return {
     close: () => server.close(),
     bySecret: { ...settings, options: { ClientId: 'secret', ClientSecret: 'a secret: of % signs + others' } },
@@ -65,6 +65,8 @@ const signIn = (issuer) => async (page, person) => {
   const isLeft = await either(page.waitForURL((url) => !url.href.startsWith(issuer)).then(() => true), consent.waitFor())
   if (!isLeft) await consent.click()
 }
+
+const cancel = (page) => page.getByRole('link', { name: 'Cancel' }).click()
 
 /** Lets all sessions there have begun earlier, by seconds. */
 function makeOlder(seconds) {

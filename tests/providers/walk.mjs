@@ -135,6 +135,21 @@ async function isDemanded(browser, way) {
   })
 }
 
+/** The person changes their mind at the provider. */
+async function isCancelled(browser, way) {
+  const { instance, provider } = way
+  if (!provider.cancel) return
+  await visit(browser, async (page) => {
+    await goThere(page, way, ada)
+    await provider.cancel(page)
+    await page.getByText('The sign-in there was cancelled').waitFor()
+    await page.getByRole('link', { name: `Continue with ${instance.name}`, exact: true }).click()
+    await provider.signIn(page, ada)
+    await page.waitForURL(isAnswer(instance.app))
+    hold(`${instance.name}: who cancels there is led back, and can go there again`, true)
+  })
+}
+
 /** The provider stops after Ada has signed in there; then it is there again. */
 async function isDown(browser, way, home, sub) {
   const { gate, instance, provider } = way
@@ -176,6 +191,7 @@ export async function walk(browser, way, home) {
     hold(`${instance.name}: a claim rule passes groups on`, claims.groups?.toSorted().join() === GROUPS.toSorted().join(), JSON.stringify(claims))
   })
   await isDemanded(browser, way)
+  await isCancelled(browser, way)
   await isDown(browser, way, home, sub)
   return sub
 }

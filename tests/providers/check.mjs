@@ -85,13 +85,10 @@ const providers = {
   'oidc-provider': ofOidcProvider, 'oauth2-mock-server': ofMockServer, 'oidc-provider-mock': ofProviderMock, keycloak: ofKeycloak,
 }
 const names = process.argv.slice(2)
-try {
-  await runAll(names.map((name) => [name, providers[name]]))
-  await isFound(browser, found)
-} finally {
-  await browser.close()
-  for (const server of started) server.close()
-  home.close()
-}
+// however this ends
+process.on('exit', () => started.forEach((server) => server.close()))
+await runAll(names.map((name) => [name, providers[name]]))
+await isFound(browser, found)
+await browser.close()
 // gates and answers that are waited for no longer hold nobody up
 process.exit()

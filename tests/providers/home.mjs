@@ -88,7 +88,7 @@ export async function openHome() {
     const store = await create('CertStore', { ...body, subscriptionId: home.tenant.subscriptionId })
     await relate(`/IdpInstance/${instance.id}/certstores`, [store.id])
   }
-  return { person, open, connect, linkKey, close: () => site.close() }
+  return { person, open, connect, linkKey }
 }
 
 /** Lets the app be told what a provider tells as this claim. */

@@ -48,8 +48,10 @@ fn each_step_has_its_error() {
     let mut acting = alice();
     acting.person.due = vec![DueAction { action: Action::Terms, urgency: Urgency::Required }];
     assert_eq!(failure(&acting, silent()), "interaction_required");
-    acting.person.due = vec![DueAction { action: Action::Passkey, urgency: Urgency::Offered }];
-    assert_eq!(failure(&acting, silent()), "done", "nothing is offered to a session alone");
+    for action in [Action::Questionnaire, Action::Passkey] {
+        acting.person.due = vec![DueAction { action, urgency: Urgency::Offered }];
+        assert_eq!(failure(&acting, silent()), "done", "nothing is offered to a session alone");
+    }
 
     let mut consenting = alice();
     consenting.person.consent = Consent::Systematic;

@@ -280,16 +280,29 @@ fn actions_are_due_in_their_order() {
 
 #[test]
 fn an_offer_is_put_off_and_made_to_no_session_alone() {
+    for action in [Action::Questionnaire, Action::Passkey] {
+        let mut world = world().with_alice();
+        world.person.due = vec![due(action, Urgency::Offered)];
+        assert!(matches!(world.step(&flow(), NOON), Step::Done(_)), "{action:?}");
+        let flow = world.after(&prompting(true, false, false), by_password(ALICE));
+        assert!(matches!(world.step(&flow, NOON), Step::Action(_)), "{action:?}");
+        let flow = world.after(&flow, Event::PutOff(action));
+        assert!(matches!(world.step(&flow, NOON), Step::Done(_)), "{action:?}");
+        // it became required meanwhile
+        world.person.due = vec![due(action, Urgency::Required)];
+        assert!(matches!(world.step(&flow, NOON), Step::Action(_)), "{action:?}");
+    }
+}
+
+/// Questions that must be answered come before what may wait, and those that may wait keep nothing else back.
+#[test]
+fn questions_are_asked_of_a_session_where_they_must_be_answered() {
     let mut world = world().with_alice();
-    world.person.due = vec![due(Action::Passkey, Urgency::Offered)];
-    assert!(matches!(world.step(&flow(), NOON), Step::Done(_)));
-    let flow = world.after(&prompting(true, false, false), by_password(ALICE));
-    assert!(matches!(world.step(&flow, NOON), Step::Action(_)));
-    let flow = world.after(&flow, Event::PutOff(Action::Passkey));
-    assert!(matches!(world.step(&flow, NOON), Step::Done(_)));
-    // it became required meanwhile
-    world.person.due = vec![due(Action::Passkey, Urgency::Required)];
-    assert!(matches!(world.step(&flow, NOON), Step::Action(_)));
+    for (urgency, is_asked) in [(Urgency::Required, true), (Urgency::Offered, false)] {
+        world.person.due = vec![due(Action::Questionnaire, urgency), due(Action::Terms, Urgency::Required)];
+        let Step::Action(shown) = world.step(&flow(), NOON) else { panic!("{urgency:?}") };
+        assert_eq!(shown.action == Action::Questionnaire, is_asked, "{urgency:?}");
+    }
 }
 
 fn consent_of(consent: Consent, flow: &Flow) -> Step {

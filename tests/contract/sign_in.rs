@@ -32,6 +32,7 @@ mod over;
 mod passkey;
 mod password;
 mod preview;
+mod questionnaire;
 mod record;
 mod refresh;
 mod refused;

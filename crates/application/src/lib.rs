@@ -10,6 +10,7 @@ mod identity;
 mod independence;
 mod makers;
 mod mirror;
+mod profile;
 mod reconcile;
 mod set_by_other;
 mod sign_in_roles;
@@ -29,6 +30,7 @@ pub use identity::{
 };
 pub use independence::check_independence;
 pub use mirror::Mirror;
+pub use profile::{APPLICATION_USER_PROFILE, ApplicationUserProfile, add_entries};
 pub use set_by_other::{Asked, CredentialKind, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};

@@ -134,13 +134,13 @@ impl Mirror {
     }
 
     /// Reads one user or group of the store that is not hidden.
-    pub(crate) fn source(&self, tx: &mut Tx<'_>, home: &Home, id: Uuid) -> Result<Option<Source>, Problem> {
+    pub(crate) fn source(&self, tx: &mut Tx<'_>, store: i64, id: Uuid) -> Result<Option<Source>, Problem> {
         let from = self.from;
         let columns = self.fields.iter().map(|(from, _)| from.column).collect::<Vec<_>>().join(", ");
         let hiding = from.deletes.deletion.hiding();
         let shown = hiding.map_or_else(String::new, |field| format!(" AND {} IS NULL", field.column));
         let text = format!("SELECT {columns} FROM {} WHERE store = ?1 AND id = ?2{shown}", from.table);
-        Ok(tx.one(&text, &[home.store.into(), id.into()], |row| {
+        Ok(tx.one(&text, &[store.into(), id.into()], |row| {
             let values = self.fields.iter().enumerate().map(|(at, (field, _))| row.value(at, &field.kind));
             Ok(Source { id, values: values.collect::<Result<_, _>>()?, is_hidden: false })
         })?)

@@ -109,7 +109,7 @@ impl Mirror {
         id: Uuid,
     ) -> Result<Option<Uuid>, Problem> {
         let home = Home::of(context.scope.of_store()?, subscription);
-        let Some(source) = self.source(tx, &home, id)?.filter(|source| self.fits(source)) else {
+        let Some(source) = self.source(tx, home.store, id)?.filter(|source| self.fits(source)) else {
             return Ok(None);
         };
         context.by_itself(|context| {
@@ -120,6 +120,26 @@ impl Mirror {
                 Ok(if let Value::Id(created) = created { Some(created) } else { None })
             })
         })
+    }
+
+    /// Updates the mirror that has this row number from a user or group of a store, where it follows that store and differs.
+    /// `context` must have the configuration's scope.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn refresh(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        mirror: i64,
+        (store, instance, id): (i64, Uuid, Uuid),
+    ) -> Result<(), Problem> {
+        let Some(source) = self.source(tx, store, id)?.filter(|source| self.fits(source)) else {
+            return Ok(());
+        };
+        let rows = self.load(context, tx, &[mirror])?;
+        let mut stale = rows.iter().filter(|row| self.is_of(row, instance) && !self.is_same(row, &source));
+        stale.try_for_each(|row| self.update(context, tx, row, &source))
     }
 
     /// Purges the mirrors of users or groups that were deleted for good, at most 512, with what the audit

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::{
     carried_roles::of_people,
     identity::{APPLICATION_IDENTITY, identities},
+    profile::entries,
 };
 
 id_types! {
@@ -53,7 +54,7 @@ record! {
     }
 }
 
-static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "application_user_rid")];
+static RELATIONS: [Relation; 2] = [identities(&APPLICATION_IDENTITY, "application_user_rid"), entries()];
 
 /// What of a platform user is protected where the person carries roles: all that decides who is the person, with the person's
 /// identities and second factors. Names, pictures and the like are not.

@@ -12,9 +12,10 @@ use crate::{
 };
 
 /// The areas whose entries are about one person.
-const PERSONAL: [&str; 10] = [
+const PERSONAL: [&str; 11] = [
     "ApplicationIdentity",
     "ApplicationUser",
+    "ApplicationUserProfile",
     "IdentityReplacement",
     "PasskeyCredential",
     "RecoveryTransaction",

@@ -17,12 +17,11 @@ use crate::{
     },
     custom_view::{self, CUSTOM_VIEW},
     option::{self, OPTION},
-    user_questionnaire_item::{self, USER_QUESTIONNAIRE_ITEM},
 };
 
 /// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, views with
-/// elements or attributes that are not allowed, and what is not served: settings of client apps, required questionnaire items, identity
-/// providers of some types, federated identities and request URIs.
+/// elements or attributes that are not allowed, and what is not served: settings of client apps, identity providers of
+/// some types, federated identities and request URIs.
 ///
 /// # Errors
 /// Errors of the store.
@@ -35,9 +34,6 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
     }
     if std::ptr::eq(shape, &raw const CLIENT_APP) {
         return unserved_settings(values);
-    }
-    if std::ptr::eq(shape, &raw const USER_QUESTIONNAIRE_ITEM) {
-        return Ok(user_questionnaire_item::unserved(values)?.into_iter().collect());
     }
     Ok(unserved(shape, values).into_iter().collect())
 }

@@ -28,6 +28,7 @@ views!(
     "Enrol",
     "Passkey",
     "Confirm",
+    "Questionnaire",
     "Terms",
     "PasswordChange",
     "PasswordReset",
@@ -157,6 +158,9 @@ mod tests {
         has("AccessPass", "first", "autocomplete=\"one-time-code\"");
         has("PasswordChange", "expired", "autocomplete=\"new-password\"");
         has("PasswordReset", "set", "autocomplete=\"username\"");
+        has("Questionnaire", "first", "autocomplete=\"tel\" required");
+        has("Questionnaire", "refused", "aria-invalid=\"true\"");
+        has("Questionnaire", "refused", "value=\"0170 1234567\"");
     }
 
     /// Each text that a page names exists; by the tests above in both languages.

@@ -76,7 +76,12 @@ impl Provider<'_> {
 }
 
 fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake { page: ACCESS_PASS.to_owned(), username: shown_name(username), errors });
+    kept.mistake = Some(Mistake {
+        page: ACCESS_PASS.to_owned(),
+        username: shown_name(username),
+        errors,
+        ..Mistake::default()
+    });
     Outcome::GoTo(kept.into(), ACCESS_PASS, None)
 }
 

@@ -1,5 +1,5 @@
-//! What is to be done before a sign-in ends, besides a new password: an address confirmed, terms accepted, a passkey
-//! offered.
+//! What is to be done before a sign-in ends, besides a new password and answers: an address confirmed, terms accepted, a
+//! passkey offered.
 
 use chancery_flow::{Action, DueAction, Event, Step};
 use chancery_resource::{AuditAction, Problem, StateTable, Tx};
@@ -11,8 +11,9 @@ use crate::{
     facts::PASSKEY_OFFER,
     kept_flow::KeptFlow,
     outcome::{Judged, Outcome},
-    page::{CONFIRM, PASSKEY, TERMS},
+    page::{CONFIRM, PASSKEY, QUESTIONNAIRE, TERMS},
     provider::{Examined, Provider, Visit},
+    questionnaire::leave_unanswered,
     second_factor::{Purpose, Typed, verify_sent},
 };
 
@@ -27,6 +28,8 @@ pub enum Act {
     AnotherCode,
     /// The terms of this version were accepted.
     TermsAccepted(String),
+    /// The questions are left unanswered.
+    NoAnswers,
     /// The passkey is put off.
     NoPasskey,
     /// A password is made in place of a passkey.
@@ -65,6 +68,7 @@ impl Provider<'_> {
             Act::TermsAccepted(version) => {
                 self.advance(visit, (kept, TERMS), move |doing, tx| accept_terms(doing, tx, &version)).await
             }
+            Act::NoAnswers => self.advance(visit, (kept, QUESTIONNAIRE), leave_unanswered).await,
             Act::NoPasskey => self.advance(visit, (kept, PASSKEY), put_off_passkey).await,
             Act::PasswordInstead => {
                 kept.prefers_password = true;

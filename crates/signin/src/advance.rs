@@ -21,6 +21,8 @@ pub enum Done {
     Enrolled(Event, Vec<String>),
     /// What was typed is wrong: the code of the text that says why, and the field.
     Wrong(&'static str, &'static str),
+    /// What was typed is wrong in these respects: the code of each text, and its field.
+    Faults(Vec<(&'static str, String)>),
     /// It does not belong to the step that is due, or nothing is left to do.
     Nothing,
 }
@@ -28,6 +30,7 @@ pub enum Done {
 /// What came of it.
 pub enum Advanced {
     Wrong(&'static str, &'static str),
+    Faults(Vec<(&'static str, String)>),
     Decided(Decided, Vec<String>, Judged),
 }
 
@@ -63,6 +66,10 @@ impl Provider<'_> {
         let advancing = move |tx: &mut Tx<'_>| run(&completion, tx, &act);
         match self.store.run("AdvanceSignIn", Mode::Write, None, advancing).await? {
             Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), Judged::Wrong)),
+            Advanced::Faults(faults) => {
+                let faults = faults.into_iter().map(|(code, field)| (code.to_owned(), field));
+                Ok((kept.again_with(page, faults.collect()), Judged::Not))
+            }
             Advanced::Decided(decided, codes, judged) => {
                 if !codes.is_empty() {
                     kept.enrolling = None;
@@ -89,6 +96,7 @@ fn run(
     let doing = Doing { completion, context: &context, examined: &before };
     let (events, codes) = match act(&doing, tx)? {
         Done::Wrong(code, field) => return Ok(Advanced::Wrong(code, field)),
+        Done::Faults(faults) => return Ok(Advanced::Faults(faults)),
         Done::Event(event) => (vec![event], Vec::new()),
         Done::Events(events) => (events.to_vec(), Vec::new()),
         Done::Enrolled(event, codes) => (vec![event], codes),
@@ -111,9 +119,13 @@ fn run(
 
 impl KeptFlow {
     /// A page once more, with what is wrong.
-    pub(crate) fn again(mut self, page: &'static str, code: &str, field: &str) -> Outcome {
-        let errors = vec![(code.to_owned(), field.to_owned())];
-        self.mistake = Some(Mistake { page: page.to_owned(), username: String::new(), errors });
+    pub(crate) fn again(self, page: &'static str, code: &str, field: &str) -> Outcome {
+        self.again_with(page, vec![(code.to_owned(), field.to_owned())])
+    }
+
+    /// A page once more, with all that is wrong.
+    pub(crate) fn again_with(mut self, page: &'static str, errors: Vec<(String, String)>) -> Outcome {
+        self.mistake = Some(Mistake { page: page.to_owned(), errors, ..Mistake::default() });
         Outcome::GoTo(self.into(), page, None)
     }
 }

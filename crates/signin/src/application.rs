@@ -11,7 +11,7 @@ use chancery_oauth::{
     ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use,
 };
 use chancery_record::fold;
-use chancery_resource::settings::Options;
+use chancery_resource::{CONSOLE, PLATFORM, settings::Options};
 use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -150,6 +150,8 @@ pub struct ServingTenant {
     pub options: Arc<Options>,
     /// The ranges of addresses from which it is chosen: the first and the last address of each.
     pub ranges: Vec<(IpAddr, IpAddr)>,
+    /// Whether it has questionnaire items.
+    pub asks: bool,
 }
 
 /// A user store where people may sign in.
@@ -273,6 +275,11 @@ impl OfferedStore {
 }
 
 impl Application {
+    /// Whether people sign in to the platform itself by it: it is the console, or has one of the platform's resources.
+    pub fn is_platform(&self) -> bool {
+        self.id == CONSOLE || self.resources.iter().any(|key| PLATFORM.contains(&key.as_str()))
+    }
+
     /// The tenants as the state machine sees them; at a tenant's issuer that one alone.
     pub fn tenant_facts(&self, issuing: Option<Uuid>) -> Vec<TenantFacts> {
         let served = self.tenants.iter().filter(|tenant| issuing.is_none_or(|id| id == tenant.facts.id));

@@ -4,14 +4,17 @@ use chancery_flow::{
     Acr, Action, DueAction, Enrolment, Flow, Identified, Method, NotAdmitted, PasskeyFacts, PersonFacts,
     SecondFactors, Urgency, acr_of,
 };
+use chancery_management::user_questionnaire_item::Item;
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, StoreError, Tx};
+use chancery_userstore::answers::is_contact;
 use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
 use chancery_userstore::user::PasswordDue;
 
 use crate::{
     application::{OfferedStore, ServingTenant},
     consent::consent_of,
+    open_questions,
     person::{self, Admitted},
     provider::{Circumstances, context_of_store},
     second_factor::{Asked, asked_for, facts_of},
@@ -20,8 +23,16 @@ use crate::{
 /// The name by which the offer of a passkey rests.
 pub const PASSKEY_OFFER: &str = "passkey";
 
+/// What is known of a person who is admitted, besides the facts that decide what comes next.
+pub struct KnownPerson {
+    /// The person.
+    pub admitted: Admitted,
+    /// The questionnaire items that the person has still to answer, where they can be asked now.
+    pub questions: Vec<Item>,
+}
+
 impl Circumstances {
-    /// The facts about the person who is signing in, and the user of the store, who is admitted.
+    /// The facts about the person who is signing in, and what else is known of one who is admitted.
     ///
     /// # Errors
     /// Those of the store.
@@ -31,7 +42,7 @@ impl Circumstances {
         flow: &Flow,
         identified: &Identified,
         now: Timestamp,
-    ) -> Result<(PersonFacts, Option<Admitted>), Problem> {
+    ) -> Result<(PersonFacts, Option<KnownPerson>), Problem> {
         let application = &self.application;
         let admitted =
             person::admit(tx, application, (identified.person, identified.instance), identified.tenant, now)?;
@@ -49,7 +60,9 @@ impl Circumstances {
         let asked = asked_for(application, tenant, offered);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
         let wanted = looking.passkey_enrolment();
-        let is_needed = asked.is_any || is_demanded || wanted.is_some();
+        let mut questions = looking.questions(tx)?;
+        let asks_contact = store.is_some() && questions.iter().any(|item| is_contact(&item.key));
+        let is_needed = asked.is_any || is_demanded || wanted.is_some() || asks_contact;
         let held = looking.passkeys(tx, is_needed)?;
         let mut second_factors = looking.second_factors(tx, &asked, is_needed)?;
         let wanted = wanted.filter(|_| looking.lacks_passkeys(held.unwrap_or_default()));
@@ -59,6 +72,10 @@ impl Circumstances {
             second_factors.are_asked_for = true;
         }
         let wanted = wanted.filter(|_| may_make);
+        if asks_contact && !(may_make && identified.is_proven_here) {
+            // who sets an address can get codes and links there: that takes what a new factor takes
+            questions.retain(|item| !is_contact(&item.key));
+        }
         let facts = PersonFacts {
             refused: looking.refused(tx)?,
             second_factors,
@@ -66,10 +83,10 @@ impl Circumstances {
                 verifies_user: held.verifies_user,
                 is_hardware: held.is_hardware,
             }),
-            due: looking.due(tx, held.unwrap_or_default(), wanted)?,
+            due: looking.due(tx, held.unwrap_or_default(), wanted, &questions)?,
             consent: consent_of(tx, application, identified.person, &flow.request().asked)?,
         };
-        Ok((facts, Some(admitted)))
+        Ok((facts, Some(KnownPerson { admitted, questions })))
     }
 }
 
@@ -199,6 +216,7 @@ impl Looking<'_> {
         tx: &mut Tx<'_>,
         held: Held,
         enrolment: Option<Urgency>,
+        questions: &[Item],
     ) -> Result<Vec<DueAction>, StoreError> {
         let required = |action| DueAction { action, urgency: Urgency::Required };
         let mut due = Vec::new();
@@ -211,6 +229,9 @@ impl Looking<'_> {
         let is_unconfirmed = contact.email.is_some() && !contact.is_email_confirmed;
         if is_unconfirmed && self.tenant.options.flag("EmailConfirmationRequired") && !self.is_read_only() {
             due.push(required(Action::Email));
+        }
+        if let Some(urgency) = self.urgency_of(questions) {
+            due.push(DueAction { action: Action::Questionnaire, urgency });
         }
         if self.are_terms_due(tx)? {
             due.push(required(Action::Terms));
@@ -238,6 +259,25 @@ impl Looking<'_> {
         }
         let by_passkey = self.can_use_passkeys() && !self.circumstances.prefers_password;
         Ok(Some(if by_passkey { Action::Passkey } else { Action::Password }))
+    }
+
+    /// The questionnaire items that the person has still to answer. A store that takes no writes keeps no answers.
+    fn questions(&self, tx: &mut Tx<'_>) -> Result<Vec<Item>, StoreError> {
+        if !self.tenant.asks || (self.store.is_some() && self.is_read_only()) {
+            return Ok(Vec::new());
+        }
+        open_questions::read(tx, (self.tenant.facts.id, self.identified.person), self.admitted)
+    }
+
+    /// Whether the questions may wait. At the platform itself they may: nobody keeps its administrators out by a question.
+    fn urgency_of(&self, questions: &[Item]) -> Option<Urgency> {
+        let is_required = questions.iter().any(|item| item.is_required);
+        let urgency = if is_required && !self.circumstances.application.is_platform() {
+            Urgency::Required
+        } else {
+            Urgency::Offered
+        };
+        (!questions.is_empty()).then_some(urgency)
     }
 
     fn are_terms_due(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {

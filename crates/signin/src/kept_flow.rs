@@ -117,8 +117,8 @@ pub struct WaitingDevice {
     pub decided: Option<String>,
 }
 
-/// The name that was typed on a page, and what is wrong there.
-#[derive(Clone, Serialize, Deserialize)]
+/// What was typed on a page, and what is wrong there.
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Mistake {
     /// The page: another one shows nothing of it.
     pub page: String,
@@ -126,6 +126,9 @@ pub struct Mistake {
     pub username: String,
     /// Codes of problems, each with its field.
     pub errors: Vec<(String, String)>,
+    /// What else was typed, by fields.
+    #[serde(default)]
+    pub typed: Vec<(String, String)>,
 }
 
 impl Mistake {

@@ -28,6 +28,7 @@ mod granted;
 mod kept_flow;
 mod logout;
 mod new_password;
+mod open_questions;
 mod outcome;
 mod own;
 mod page;
@@ -38,6 +39,7 @@ mod person;
 mod prepare;
 mod preview;
 mod provider;
+mod questionnaire;
 mod record;
 mod redeem;
 mod refresh;
@@ -79,13 +81,14 @@ pub use new_password::{ChangeBegun, NewPassword};
 pub use outcome::{Judged, NewSession, Outcome, Page, PageError};
 pub use own::{OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user, platform_user};
 pub use page::{
-    ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, RECOVERY,
-    REFUSED, SECOND_FACTOR, TERMS,
+    ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, QUESTIONNAIRE,
+    RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
 };
 pub use passkey::{PasskeyBegun, PasskeyShown};
 pub use password::{Attempt, Begun, Credentials, LONGEST as LONGEST_SECRET};
 pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
+pub use questionnaire::{AnswersBegun, item_of};
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;
 pub use refresh::GRANT_TYPE as REFRESH_TOKEN;

@@ -217,9 +217,8 @@ fn faults_of(typed: &NewPassword, has_none: bool) -> Vec<(String, String)> {
 }
 
 /// The page once more, with what is wrong.
-fn again(mut kept: KeptFlow, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake { page: NEW_PASSWORD.to_owned(), username: String::new(), errors });
-    Outcome::GoTo(kept.into(), NEW_PASSWORD, None)
+fn again(kept: KeptFlow, errors: Vec<(String, String)>) -> Outcome {
+    kept.again_with(NEW_PASSWORD, errors)
 }
 
 /// What the page shows.

@@ -12,6 +12,7 @@ use crate::{
     outcome::Page,
     prepare::store_of,
     provider::{Circumstances, Examined},
+    questionnaire,
     reset::reset_url,
     second_factor::{enrol_context, factor_context},
 };
@@ -38,6 +39,8 @@ pub const ENROL: &str = "enrol";
 pub const RECOVERY: &str = "recoverycodes";
 /// The page that confirms an e-mail address.
 pub const CONFIRM: &str = "confirm";
+/// The page of questions.
+pub const QUESTIONNAIRE: &str = "questionnaire";
 /// The page of the terms.
 pub const TERMS: &str = "terms";
 /// The page that makes a passkey.
@@ -55,9 +58,9 @@ pub const fn page_of(step: &Step) -> Option<&'static str> {
         Step::Action(due) => match due.action {
             Action::Password => NEW_PASSWORD,
             Action::Email => CONFIRM,
+            Action::Questionnaire => QUESTIONNAIRE,
             Action::Terms => TERMS,
             Action::Passkey => PASSKEY,
-            Action::Questionnaire => return None,
         },
         Step::Consent => CONSENT,
         Step::Touch => CONTINUE,
@@ -189,8 +192,9 @@ fn action_page(
             });
             ("Passkey", PASSKEY, context)
         }
-        Action::Password | Action::Questionnaire => {
-            ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined))
+        Action::Password => ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined)),
+        Action::Questionnaire => {
+            ("Questionnaire", QUESTIONNAIRE, questionnaire::context_of(kept, examined, may_wait))
         }
     }
 }

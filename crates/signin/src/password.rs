@@ -139,7 +139,12 @@ pub(crate) fn shown_name(typed: &str) -> String {
 
 /// The password page once more, with what is wrong.
 fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake { page: PASSWORD.to_owned(), username: shown_name(username), errors });
+    kept.mistake = Some(Mistake {
+        page: PASSWORD.to_owned(),
+        username: shown_name(username),
+        errors,
+        ..Mistake::default()
+    });
     Outcome::GoTo(kept.into(), PASSWORD, None)
 }
 

@@ -6,7 +6,7 @@ use chancery_auth::{Issuer, TokenService, load_store_context};
 use chancery_flow::{
     Acr, Action, AppFacts, Due, DueAction, Flow, Identified, Method, Prompt, Proof, Request, Step, next,
 };
-use chancery_management::idp_instance::connection::Documents;
+use chancery_management::{idp_instance::connection::Documents, user_questionnaire_item::Item};
 use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
@@ -81,6 +81,8 @@ pub struct Examined {
     pub password: Option<PasswordState>,
     /// The person, where it is known who is signing in, and that person is admitted.
     pub admitted: Option<Admitted>,
+    /// The questionnaire items that the person has still to answer, where they can be asked now.
+    pub questions: Vec<Item>,
     /// Whether something was proven in this flow that no session holds yet.
     pub lacks_session: bool,
 }
@@ -193,10 +195,12 @@ impl Circumstances {
         let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
         let tenants = self.application.tenant_facts(self.issuing);
         let app = AppFacts { tenants: &tenants, in_range: &self.in_range, sessions: &facts };
-        let (read, mut admitted) = (flow.clone(), None);
+        let (read, mut admitted, mut questions) = (flow.clone(), None, Vec::new());
         let due = next(flow, &app, now, |identified| {
-            let (facts, found) = self.person(tx, &read, identified, now)?;
-            admitted = found;
+            let (facts, known) = self.person(tx, &read, identified, now)?;
+            if let Some(known) = known {
+                (admitted, questions) = (Some(known.admitted), known.questions);
+            }
             Ok::<_, Problem>(facts)
         })?;
         let user = admitted.as_ref().and_then(|admitted| Some(admitted.user.as_ref()?.user));
@@ -216,7 +220,7 @@ impl Circumstances {
             _ => Vec::new(),
         };
         let lacks_session = lacks_session(&due, sessions);
-        Ok(Examined { due, names, resources, password, admitted, lacks_session })
+        Ok(Examined { due, names, resources, password, admitted, questions, lacks_session })
     }
 }
 

@@ -95,6 +95,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (67, include_str!("../../../migrations/0067_refresh_tokens.sql")),
     (68, include_str!("../../../migrations/0068_refused_requests.sql")),
     (72, include_str!("../../../migrations/0072_sign_in_elsewhere.sql")),
+    (73, include_str!("../../../migrations/0073_questionnaire.sql")),
 ];
 
 /// The migration that adds the column of checksums.

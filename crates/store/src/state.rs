@@ -112,6 +112,8 @@ state_tables! {
     PasswordResetMail = "password_reset_mail",
     /// Processes of this installation.
     Process = "process",
+    /// The questionnaire items that people were shown.
+    QuestionnaireMark = "questionnaire_mark",
     /// Codes for who has no authenticator at hand.
     RecoveryCode = "recovery_code",
     /// Reference access tokens.

@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod answers;
 pub mod audit_trail;
 pub mod event;
 pub mod event_subscription;

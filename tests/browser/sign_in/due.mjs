@@ -27,6 +27,30 @@ async function accepts(visitor, { apps, site }, stop) {
   stop.prove('who accepts goes on to it', (await visitor.arrived(second)).has('code'))
 }
 
+async function answers(visitor, { apps }, stop) {
+  const { page } = visitor
+  const name = await makePerson(`quinn-${visitor.language}`)
+  const one = request(apps.asking)
+  await page.goto(one.address)
+  await visitor.signIn(name)
+  const fields = page.locator('main input:not([type=hidden])')
+  await stop('questions', unless((await fields.count()) === 3, `it has ${await fields.count()} fields`))
+  await page.locator('main form').first().evaluate((form) => (form.noValidate = true))
+  await page.fill('[autocomplete=tel]', '0170 1234567')
+  await press(visitor, 'button.main')
+  const wrong = await fields.evaluateAll((all) => all.filter((field) => field.ariaInvalid).map((field) => field.id))
+  const kept = await page.inputValue('[autocomplete=tel]')
+  await stop('answers that are wrong', [
+    ...unless(wrong.length === 2, `${wrong.length} fields are wrong`),
+    ...(await refusalFaults(visitor, wrong)),
+    ...unless(kept === '0170 1234567', `what was typed is ${kept}`),
+  ])
+  await page.fill('[autocomplete=tel]', '+491701234567')
+  await page.fill(`#${wrong[1]}`, 'Sales')
+  await press(visitor, 'button.main')
+  stop.prove('who answers goes on to the app', (await visitor.arrived(one)).has('code'))
+}
+
 /** Somebody whose address is not confirmed. */
 async function unconfirmed(visitor, name) {
   const emailAddress = `${name}-${visitor.language}-${Date.now()}@example.com`
@@ -99,7 +123,7 @@ async function forgets(visitor, { apps, mailbox }, stop) {
 }
 
 /** What needs no mail server, as cases. */
-export const dueCases = (browser, home, hold) => travels(browser, home, hold, [accepts, getsNoMail])
+export const dueCases = (browser, home, hold) => travels(browser, home, hold, [accepts, answers, getsNoMail])
 
 /** What needs one, as cases. */
 export const mailCases = (browser, home, hold) => travels(browser, home, hold, [confirms, forgets])

@@ -77,6 +77,13 @@ export async function openHome() {
     return { ...(await makeApp(name, site, [id], instance)), tenant: id }
   }
   const make = (name, members, tenants = [tenant.id]) => makeApp(name, site, tenants, instance, members)
+  const asking = await makeApart('Census', {})
+  const items = [
+    { key: 'phoneNumber', label: 'Mobile number', position: 1, validationFormat: 'PhoneE164' },
+    { key: 'department', label: 'Department', position: 2, minLength: 2, maxLength: 40 },
+    { key: 'song', label: LONG, position: 3, isRequired: false },
+  ]
+  for (const item of items) await call('POST', `${management}/UserQuestionnaireItem`, { tenantId: asking.tenant, ...item }, 201)
   const guarded = await makeApart('Strongroom', { RememberDeviceLifetime: '30.00:00:00' })
   const factor = { name: `Authenticator ${run}`, idpTypeId: (await first('IdpType', 'totp')).id }
   const { id } = await call('POST', `${management}/MfaInstance`, factor, 201)
@@ -100,6 +107,7 @@ export async function openHome() {
       closed: await make('Vault', { isRestricted: true }),
       wide: await make('Fleet', {}, [tenant.id, second]),
       guarded,
+      asking,
       binding: await makeApart('Notary', { TermsVersion: '2026-11', TermsUrl: `${site.origin}/terms` }),
       mailing: await makeApart('Post Office', { EmailConfirmationRequired: 'true' }),
     },

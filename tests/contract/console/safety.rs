@@ -61,11 +61,6 @@ on_both_engines! {
         let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&plain))).await;
         assert!(!page.html.contains("not supported"), "{}", page.html);
-        let tenant = world.all("Tenant").await[0]["id"].clone();
-        let item = json!({ "tenantId": tenant, "key": "department", "label": "Department" });
-        let item = world.make("UserQuestionnaireItem", item).await;
-        let page = browser.open(&format!("/console/UserQuestionnaireItem/{}", id(&item))).await;
-        assert!(page.html.contains("No sign-in page asks for the answer."), "{}", page.html);
         let kind = world.all("IdpType?filter=name%20eq%20%22Facebook%22").await[0].clone();
         let instance = world.make("IdpInstance", json!({ "name": "elsewhere", "idpTypeId": kind["id"] })).await;
         let identity = json!({ "clientAppId": plain["id"], "name": "ci", "issuer": "https://ci.example", "subject": "s" });

@@ -373,7 +373,7 @@ on_both_engines! {
             ("/views/global/signin", "did you mean SignIn?"),
             (of_tenant.as_str(), "did you mean SignIn?"),
             ("/views/global/SecondFaktor", "did you mean SecondFactor?"),
-            ("/views/global/Questionnaire", "Questionnaire is none here"),
+            ("/views/global/Account", "Account is none here"),
         ] {
             let problem = create(location).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), ["/location"]);

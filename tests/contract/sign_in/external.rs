@@ -34,7 +34,7 @@ async fn connect(world: &World, home: &Home, name: &str, provider: &StandIn) -> 
 }
 
 /// An app whose people come from the default store and from a provider.
-async fn set_up(world: &World) -> (Home, Arc<StandIn>, Value) {
+pub async fn set_up(world: &World) -> (Home, Arc<StandIn>, Value) {
     let provider = StandIn::start().await;
     let home = Home::new(world).await;
     let instance = connect(world, &home, "Partner", &provider).await;
@@ -42,7 +42,7 @@ async fn set_up(world: &World) -> (Home, Arc<StandIn>, Value) {
 }
 
 /// Goes to the provider by the button of this name, signs in there and comes back.
-async fn come_by(browser: &mut Browser, page: &Page, name: &str, provider: &StandIn) -> Page {
+pub async fn come_by(browser: &mut Browser, page: &Page, name: &str, provider: &StandIn) -> Page {
     let there = browser.open(&link(page, &format!("Continue with {name}"))).await.left.unwrap();
     let path = parameter(&there, "redirect_uri").unwrap();
     let query = provider.sign_in(&there);
@@ -50,7 +50,12 @@ async fn come_by(browser: &mut Browser, page: &Page, name: &str, provider: &Stan
 }
 
 /// Signs in by the provider in a new browser; the browser and the answer to the app.
-async fn sign_in(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &str)]) -> (Browser, String) {
+pub async fn sign_in(
+    world: &World,
+    home: &Home,
+    provider: &StandIn,
+    more: &[(&str, &str)],
+) -> (Browser, String) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
     let page = come_by(&mut browser, &page, "Partner", provider).await;
@@ -66,7 +71,7 @@ async fn tokens(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &
 }
 
 /// The platform users that came by an instance.
-async fn people(world: &World, instance: &Value) -> Vec<Value> {
+pub async fn people(world: &World, instance: &Value) -> Vec<Value> {
     let all = world.all("ApplicationUser").await;
     let is_theirs = |person: &&Value| {
         person["identities"].as_array().unwrap().iter().any(|one| one["idpInstanceId"] == instance["id"])

@@ -220,35 +220,6 @@ on_both_engines! {
         world.anonymous.ask_for_token(&form(fields.into_iter())).await.expect(200);
     }
 
-    /// No page of a sign-in asks for the answer. The console stays open, so that an administrator can change it.
-    async fn nobody_signs_in_at_a_tenant_with_a_required_questionnaire_item(world: World) {
-        let home = Home::new(&world).await;
-        let item = json!({
-            "tenantId": home.tenant, "key": "department", "label": "Department", "isRequired": false, "position": 2,
-            "minLength": 2, "maxLength": 40, "validationFormat": "Regex", "validationPattern": "^[A-Z]",
-        });
-        let item = world.make("UserQuestionnaireItem", item).await;
-        let (mut browser, answer) = home.sign_in(&world).await;
-        assert!(parameter(&answer, "code").is_some(), "{answer}");
-        let path = format!("/UserQuestionnaireItem/{}", id(&item));
-        change(&world, &path, json!({ "isRequired": true })).await;
-        let page = browser.open(&home.request(&[])).await;
-        assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
-        let listed = refused(&world.database);
-        assert!(listed.len() == 1 && listed[0].contains("isRequired"), "{listed:?}");
-        let page = Browser::new(&world).open("/console").await;
-        assert!(page.html.contains("name=\"password\""), "{}", page.html);
-        change(&world, &path, json!({ "isRequired": false })).await;
-        assert_eq!(refusal(&mut browser, &home).await, None);
-        for format in ["None", "Email", "PhoneE164"] {
-            let item = json!({ "tenantId": home.tenant, "key": format, "label": format, "isRequired": true, "validationFormat": format });
-            let item = world.make("UserQuestionnaireItem", item).await;
-            let page = browser.open(&home.request(&[])).await;
-            assert!(page.html.contains("Nobody can sign in to this application here."), "{format}: {}", page.html);
-            world.admin.delete(&format!("{BASE}/UserQuestionnaireItem/{}", id(&item))).await.expect(204);
-        }
-    }
-
     /// External providers of types that are not supported, and one without the options that it needs, sign nobody in.
     async fn an_app_with_external_instances_alone_signs_nobody_in(world: World) {
         let home = Home::new(&world).await;

@@ -35,7 +35,6 @@ pub async fn own_cards(
             Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
         }
         "ClientApp" => Box::pin(app_cards(visit, resource, (key, row))).await,
-        "UserQuestionnaireItem" => Ok(vec![unserved_item(visit, row["isRequired"] == true)]),
         super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
         "IdpInstance" => {
             let unserved = unserved_card(visit, resource, row);
@@ -57,16 +56,6 @@ fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<
     let line = Line { tone: "bad", text, sub: words.page(&key).into(), ..Line::default() };
     let title = words.resource(resource.name);
     Some(Card { title, kind: "checks", lines: vec![line], ..Card::default() })
-}
-
-/// That no page of a sign-in asks for the answer to a questionnaire item.
-fn unserved_item(visit: &Visit<'_>, is_required: bool) -> Card {
-    let words = visit.words;
-    let (tone, sub) =
-        if is_required { ("bad", "unserved_isRequired") } else { ("warn", "unserved_questionnaire") };
-    let sub = words.page(sub).into();
-    let line = Line { tone, text: words.page("unserved").into(), sub, ..Line::default() };
-    Card { title: words.page("unserved_title").into(), kind: "checks", lines: vec![line], ..Card::default() }
 }
 
 /// The cards of a client app. They are apart from those of others, because the future of a page with many parts needs much stack.

@@ -1,5 +1,6 @@
 //! Questionnaire items: what people are asked for when they sign in.
 
+mod count;
 mod item;
 mod submission;
 
@@ -8,13 +9,13 @@ use chancery_record::{
     SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, FieldFault, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique,
-    Violation, added, standard,
+    Call, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
+    added, standard,
 };
 use uuid::Uuid;
 
 pub use item::{Item, Member, check_item};
-pub use submission::{Finding, check_submission};
+pub use submission::{AnswerFault, Finding, check_submission};
 
 use crate::{
     judge::judge,
@@ -61,7 +62,7 @@ record! {
         id: UserQuestionnaireItemId = KEY,
         /// The tenant.
         tenant_id: TenantId = FIXED,
-        /// What it is called in profiles, unique in the tenant.
+        /// Under which the answer is kept, unique in the tenant: the name of a field of users, or the key of an entry.
         key: Key = OPEN,
         /// What people read.
         label: Name = OPEN,
@@ -106,16 +107,6 @@ impl Rules for UserQuestionnaireItem {
     }
 }
 
-/// Why a stored item is refused at its use: no page of a sign-in asks for the answer, so nobody signs in where one is required.
-///
-/// # Errors
-/// A value of another type.
-pub fn unserved(values: &[Value]) -> Result<Option<FieldFault>, Mismatch> {
-    let why = "this release has no page that asks for the answer, so nobody can sign in at the tenant";
-    let field = UserQuestionnaireItem::IS_REQUIRED;
-    Ok(field.get(values)?.then(|| (field.field(), why.to_owned())))
-}
-
 /// The shape of questionnaire items.
 pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "UserQuestionnaireItem",
@@ -131,7 +122,7 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     ),
 ])
 .ruled::<UserQuestionnaireItem>()
-.validate_rows(check_patterns)
+.validate_rows(check_rows)
 .bumps_epoch();
 
 const fn field_of(member: Member) -> &'static Field {
@@ -142,19 +133,17 @@ const fn field_of(member: Member) -> &'static Field {
     }
 }
 
-/// Validates the patterns of items.
-fn check_patterns(
-    call: &Call,
-    _: &mut Tx<'_>,
-    rows: &mut [ProposedRow<'_>],
-) -> Result<Vec<Violation>, Problem> {
+/// Validates the number of items and their patterns.
+fn check_rows(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = count::check(tx, rows)?;
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row gets another id in each run, and the second run compares the items with those judged
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
-    judge(call, Purpose::Pattern, items, |item| {
+    violations.extend(judge(call, Purpose::Pattern, items, |item| {
         item.weigh().map_err(|(member, detail)| vec![(field_of(member), detail)])
-    })
+    })?);
+    Ok(violations)
 }
 
 /// The operations on questionnaire items.

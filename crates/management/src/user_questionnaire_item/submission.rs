@@ -1,4 +1,4 @@
-//! Checking a user's answers against the items. No detail repeats what the user wrote.
+//! Checking a user's answers against the items.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,29 @@ use super::{Item, ValidationFormat};
 pub struct Finding {
     /// The id of the item, as it was submitted.
     pub item: Uuid,
-    /// What to do, for people.
-    pub detail: String,
+    /// What is wrong.
+    pub fault: AnswerFault,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerFault {
+    /// The submission does not have the item exactly once, or the questionnaire has no such item.
+    NotAsked,
+    /// The item is required, and the answer is blank.
+    Blank,
+    /// It is no text that can be kept.
+    Text,
+    /// It has fewer characters than the item wants.
+    Short,
+    /// It has more characters than the item takes.
+    Long,
+    /// It is no e-mail address.
+    Email,
+    /// It is no telephone number by E.164.
+    Phone,
+    /// The item's pattern is not found in it, or is not valid.
+    Pattern,
 }
 
 /// Checks a submission against all items; returns the answers in the order of the items, blank ones empty.
@@ -37,46 +58,42 @@ pub fn check_submission(
     for item in items {
         let checked = match given.get(&item.id).map(Vec::as_slice) {
             Some([answer]) => check_answer(item, answer),
-            Some(_) => Err("is answered more than once".to_owned()),
-            None => Err("is missing from the submission".to_owned()),
+            _ => Err(AnswerFault::NotAsked),
         };
         match checked {
             Ok(answer) => good.push((item.id, answer)),
-            Err(detail) => findings.push(Finding { item: item.id, detail }),
+            Err(fault) => findings.push(Finding { item: item.id, fault }),
         }
     }
     let known: BTreeSet<_> = items.iter().map(|item| item.id).collect();
-    findings.extend(
-        given
-            .keys()
-            .filter(|id| !known.contains(id))
-            .map(|id| Finding { item: *id, detail: "is no item of this questionnaire".to_owned() }),
-    );
+    let unknown = given.keys().filter(|id| !known.contains(id));
+    findings.extend(unknown.map(|id| Finding { item: *id, fault: AnswerFault::NotAsked }));
     if findings.is_empty() { Ok(good) } else { Err(findings) }
 }
 
-fn check_answer(item: &Item, answer: &str) -> Result<String, String> {
+fn check_answer(item: &Item, answer: &str) -> Result<String, AnswerFault> {
     if answer.trim().is_empty() {
-        return if item.is_required { Err("needs an answer".to_owned()) } else { Ok(String::new()) };
+        return if item.is_required { Err(AnswerFault::Blank) } else { Ok(String::new()) };
     }
-    let answer = ShortText::RULE.check(answer.to_owned())?;
-    let length = i64::try_from(answer.chars().count()).unwrap_or(i64::MAX);
-    if let Some(min) = item.min_length.filter(|min| length < *min) {
-        return Err(format!("needs at least {min} characters"));
+    let length = answer.chars().count();
+    let longest = ShortText::RULE.max;
+    let is_over = |most: i64| usize::try_from(most).is_ok_and(|most| length > most);
+    if length > longest || item.max_length.is_some_and(is_over) {
+        return Err(AnswerFault::Long);
     }
-    if let Some(max) = item.max_length.filter(|max| length > *max) {
-        return Err(format!("takes at most {max} characters"));
+    if item.min_length.is_some_and(|least| usize::try_from(least).is_ok_and(|least| length < least)) {
+        return Err(AnswerFault::Short);
     }
+    let answer = ShortText::RULE.check(answer.to_owned()).map_err(|_| AnswerFault::Text)?;
     match item.format {
         ValidationFormat::None => Ok(answer),
-        ValidationFormat::Email => Email::RULE.check(answer),
+        ValidationFormat::Email => Email::RULE.check(answer).map_err(|_| AnswerFault::Email),
         ValidationFormat::PhoneE164 if is_e164(&answer) => Ok(answer),
-        ValidationFormat::PhoneE164 => Err("must be a telephone number such as +4930123456".to_owned()),
+        ValidationFormat::PhoneE164 => Err(AnswerFault::Phone),
+        // the pattern was checked when it was configured; an invalid one accepts nothing all the same
         ValidationFormat::Regex => match item.compiled() {
             Ok(pattern) if pattern.is_match(&answer) == Ok(true) => Ok(answer),
-            Ok(_) => Err("is not in the form that is asked for".to_owned()),
-            // the pattern was checked when it was configured; an invalid one accepts nothing all the same
-            Err(_) => Err("cannot be checked: the item's pattern is not valid".to_owned()),
+            _ => Err(AnswerFault::Pattern),
         },
     }
 }
@@ -96,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::{Finding, Item, ValidationFormat, check_submission, is_e164};
+    use super::{AnswerFault, Finding, Item, ValidationFormat, check_submission, is_e164};
 
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)
@@ -186,16 +203,27 @@ mod tests {
     }
 
     #[test]
-    fn no_detail_repeats_the_answer() {
-        let items: Vec<_> = [ValidationFormat::Email, ValidationFormat::PhoneE164, ValidationFormat::Regex]
-            .into_iter()
-            .zip(1..)
-            .map(|(format, number)| Item { format, pattern: Some("^$".to_owned()), ..item(number) })
-            .collect();
-        let found: Vec<Finding> =
-            check_submission(&items, &answers(&[(1, "SECRET"), (2, "SECRET"), (3, "SECRET")])).unwrap_err();
-        assert_eq!(found.len(), 3);
-        assert!(!format!("{found:?}").contains("SECRET"));
+    fn each_fault_is_told_apart() {
+        let fault = |item: Item, answer: &str| {
+            let given = answers(&[(item.id.as_u128(), answer)]);
+            check_submission(&[item], &given).err().map(|found| found[0].fault)
+        };
+        let with = |format| Item { format, pattern: Some("^[A-Z]$".to_owned()), ..item(1) };
+        let lengths = Item { min_length: Some(2), max_length: Some(3), ..item(1) };
+        for (item, answer, expected) in [
+            (item(1), "", AnswerFault::Blank),
+            (item(1), "a\0b", AnswerFault::Text),
+            (item(1), "x".repeat(4_001).as_str(), AnswerFault::Long),
+            (lengths.clone(), "a", AnswerFault::Short),
+            (lengths, "abcd", AnswerFault::Long),
+            (with(ValidationFormat::Email), "ada@", AnswerFault::Email),
+            (with(ValidationFormat::PhoneE164), "12", AnswerFault::Phone),
+            (with(ValidationFormat::Regex), "a", AnswerFault::Pattern),
+        ] {
+            assert_eq!(fault(item, answer), Some(expected), "{expected:?}");
+        }
+        let of_another = check_submission(&[item(1)], &answers(&[(1, "a"), (2, "b")]));
+        assert_eq!(of_another, Err(vec![Finding { item: id(2), fault: AnswerFault::NotAsked }]));
     }
 
     proptest! {

@@ -39,7 +39,7 @@ pub enum Purpose {
     Passkey,
     /// Opening files with certificates and keys.
     Certificate,
-    /// Compiling and running regular expressions for administrators.
+    /// Compiling and running regular expressions: for administrators, and on answers of people who sign in.
     Pattern,
     /// Running claim rules for tokens that are issued.
     Claims,

@@ -8,10 +8,7 @@ use std::{
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
 use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
-use chancery_resource::{
-    CONSOLE, PLATFORM,
-    settings::{Options, Owner},
-};
+use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
@@ -75,9 +72,10 @@ const FACTOR_OPTIONS: &str = "SELECT DISTINCT f.id, o.name, o.value FROM client_
 const RANGES: &str = "SELECT r.tenant_id, r.lower, r.upper FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     JOIN ip_address_range r ON r.tenant_id = t.id WHERE a.id = ?1 ORDER BY r.rid";
-const REQUIRED_ITEMS: &str = "SELECT DISTINCT q.tenant_id FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    JOIN user_questionnaire_item q ON q.tenant_id = t.id WHERE a.id = ?1 AND q.is_required";
+/// The tenants that have questions for people who sign in.
+const ASKING: &str = "SELECT t.id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+    JOIN tenant t ON t.rid = m.tenant_rid \
+    WHERE a.id = ?1 AND EXISTS (SELECT 1 FROM user_questionnaire_item q WHERE q.tenant_id = t.id)";
 /// Which instances ask for which of them.
 const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
@@ -108,12 +106,11 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         STORE_OPTIONS,
         FACTOR_OPTIONS,
         RANGES,
-        REQUIRED_ITEMS,
+        ASKING,
         INSTANCE_METADATA,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
-    let mut asking = HashSet::new();
     tx.query_all(&statements, &mut |index, row| {
         match (index, &mut found) {
             (0, _) => epoch = row.int(0)?,
@@ -138,6 +135,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 factors: Vec::new(),
                 options: unset(Owner::Tenant),
                 ranges: Vec::new(),
+                asks: false,
             }),
             (5, Some(found)) => add_instance(found, row)?,
             (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
@@ -150,7 +148,12 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 drop(found.metadata.insert(row.text(0)?.to_owned(), value.into()));
             }
             (13, Some(found)) => add_range(found, row)?,
-            (14, Some(_)) => drop(asking.insert(row.id(0)?)),
+            (14, Some(found)) => {
+                let id = row.id(0)?;
+                if let Some(asking) = found.tenants.iter_mut().find(|tenant| tenant.facts.id == id) {
+                    asking.asks = true;
+                }
+            }
             (15, Some(found)) => {
                 let (instance, key) = (row.id(0)?, row.text(1)?.to_owned());
                 let value = row.optional_text(2)?.unwrap_or_default();
@@ -169,7 +172,6 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     if let Some(found) = &mut found {
         set_options(found, &values);
         close_misconfigured(found, &wrong);
-        close_asking(found, &asking);
         found.epoch = epoch;
     }
     Ok(found)
@@ -197,15 +199,10 @@ fn set_options(application: &mut Application, values: &Values) {
     }
 }
 
-/// Whether people sign in to the platform itself by it: it is the console, or has one of the platform's resources.
-fn is_platform(application: &Application) -> bool {
-    application.id == CONSOLE || application.resources.iter().any(|key| PLATFORM.contains(&key.as_str()))
-}
-
 /// Lets nobody in at a tenant whose options contradict each other, or one of which has a wrong value. The platform itself stays open,
 /// so that an administrator can correct them; there a wrong option counts as its strictest value.
 fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
-    let is_platform = is_platform(application);
+    let is_platform = application.is_platform();
     for tenant in &mut application.tenants {
         if is_platform {
             tenant.options = Options::clone(&tenant.options).strict().into();
@@ -218,18 +215,6 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
             tracing::warn!(tenant = %tenant.facts.id, option = name, "an option is wrong or contradicts another: nobody can sign in at the tenant");
             tenant.close();
         }
-    }
-}
-
-/// Lets nobody in at a tenant with a required questionnaire item: this release has no page that asks for the answer. The
-/// platform itself stays open, so that an administrator can make the item optional.
-fn close_asking(application: &mut Application, asking: &HashSet<Uuid>) {
-    if is_platform(application) {
-        return;
-    }
-    for tenant in application.tenants.iter_mut().filter(|tenant| asking.contains(&tenant.facts.id)) {
-        tracing::warn!(tenant = %tenant.facts.id, "a questionnaire item is required, which is not supported: nobody can sign in at the tenant");
-        tenant.close();
     }
 }
 

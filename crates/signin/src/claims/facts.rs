@@ -6,6 +6,7 @@ use chancery_claims::{Claim, OutClaim, Source, is_protected};
 use chancery_oauth::GROUPS;
 use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
+use chancery_userstore::answers;
 
 use super::scope_of;
 use crate::person::{Admitted, StoreUser, group_names, provisioned_group_names};
@@ -105,6 +106,20 @@ impl Facts {
         }
     }
 
+    /// Adds the names of groups, sorted, and entries.
+    fn add_groups_and_entries(&mut self, mut groups: Vec<String>, entries: Vec<(String, String)>) {
+        groups.sort_unstable();
+        groups.dedup();
+        self.claims.reserve(groups.len() + entries.len());
+        for name in groups {
+            self.add(GROUPS, name);
+        }
+        for (key, value) in &entries {
+            self.add(key, value.as_str());
+        }
+        self.entries.extend(entries);
+    }
+
     /// Adds a claim if its column is set. Returns whether it is.
     fn add_column(&mut self, claim: &str, row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
         if row.is_null(column)? {
@@ -136,6 +151,13 @@ impl Facts {
 /// The first 500 entries of a user.
 const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";
 
+/// What is stored of a person from elsewhere.
+const OF_PERSON: &str = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
+    FROM application_user WHERE rid = ?1";
+/// What the person answered.
+const ANSWERS: &str =
+    "SELECT key, value FROM platform_profile WHERE application_user_rid = ?1 ORDER BY key LIMIT 500";
+
 /// What an external identity provider told of a person: types and values of claims.
 pub type ProviderClaims = [(String, String)];
 
@@ -163,6 +185,28 @@ pub fn read(
     }))
 }
 
+/// The entries of a person: the first ones, up to [`MOST_ENTRY_BYTES`].
+#[derive(Default)]
+struct Entries {
+    all: Vec<(String, String)>,
+    bytes: usize,
+}
+
+impl Entries {
+    fn take(&mut self, key: &str, value: String) {
+        self.bytes += key.len() + value.len();
+        if self.bytes <= MOST_ENTRY_BYTES {
+            self.all.push((key.to_owned(), value));
+        }
+    }
+}
+
+/// The claim that says what this field of users holds, where that is no address: what somebody typed says nothing of who reads there.
+fn claim_of_answer(key: &str) -> Option<&'static str> {
+    let field = answers::field_of(key).filter(|_| !answers::is_contact(key))?;
+    person_claims().find(|(_, column)| *column == field.column).map(|(claim, _)| claim)
+}
+
 /// Reads what is known of a person from elsewhere, in one exchange.
 fn read_person(
     tx: &mut Tx<'_>,
@@ -171,42 +215,50 @@ fn read_person(
     told: &ProviderClaims,
 ) -> Result<Option<Facts>, StoreError> {
     let key = [person.person.into()];
-    let of_person = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
-        FROM application_user WHERE rid = ?1";
     let of_groups = provisioned_group_names();
-    let statements = [(of_person, &key[..]), (of_groups.as_str(), &key[..])];
-    let statements = if wanted.groups { &statements[..] } else { &statements[..1] };
-    let (mut facts, mut is_there, mut groups) = (Facts::default(), false, Vec::new());
+    let statements = [(OF_PERSON, &key[..]), (ANSWERS, &key[..]), (of_groups.as_str(), &key[..])];
+    let statements = if wanted.groups { &statements[..] } else { &statements[..2] };
+    let (mut facts, mut changed, mut groups) = (Facts::default(), None, Vec::new());
+    let (mut entries, mut address) = (Entries::default(), None);
     tx.query_all(statements, &mut |index, row| {
-        if index == 1 {
-            groups.push(row.text(0)?.to_owned());
-            return Ok(());
-        }
-        is_there = true;
-        for (column, claim) in
-            ["given_name", "family_name", "picture", "organizational_unit"].iter().enumerate()
-        {
-            facts.add_column(claim, row, column)?;
-        }
-        if !row.is_null(4)? {
-            facts.add("manager", row.id(4)?.to_string());
-        }
-        facts.add_name(None);
-        facts.add_changed(row.int(6)?);
-        if facts.add_column(EMAIL.0, row, 5)? {
-            // an app that takes an address for a person must not be told so by a provider that is not believed, nor of another address
-            let says = |name: &str, value: &str| told.iter().any(|(one, its)| one == name && its == value);
-            let is_said = says("email_verified", "true") && says("email", row.text(5)?);
-            facts.add("email_verified", (person.contact.is_email_confirmed && is_said).to_string());
+        match index {
+            0 => {
+                changed = Some(row.int(6)?);
+                address = row.optional_text(5)?;
+                for (column, claim) in
+                    ["given_name", "family_name", "picture", "organizational_unit"].iter().enumerate()
+                {
+                    facts.add_column(claim, row, column)?;
+                }
+                if !row.is_null(4)? {
+                    facts.add("manager", row.id(4)?.to_string());
+                }
+            }
+            1 => entries.take(row.text(0)?, row.optional_text(1)?.unwrap_or_default()),
+            _ => groups.push(row.text(0)?.to_owned()),
         }
         Ok(())
     })?;
-    groups.sort();
-    groups.dedup();
-    for name in &groups {
-        facts.add(GROUPS, name);
+    let Some(changed) = changed else { return Ok(None) };
+    let (of_fields, entries): (Vec<_>, Vec<_>) =
+        entries.all.into_iter().partition(|(key, _)| claim_of_answer(key).is_some());
+    for (key, value) in &of_fields {
+        if let Some(claim) = claim_of_answer(key).filter(|claim| facts.value_of(claim).is_none()) {
+            facts.add(claim, value.as_str());
+        }
     }
-    Ok(is_there.then_some(facts))
+    facts.add_name(None);
+    facts.add_changed(changed);
+    if let Some(address) = address {
+        facts.add(EMAIL.0, address.as_str());
+        // an app that takes an address for a person must not be told so by a provider that is not believed, nor of another address
+        let says = |name: &str, value: &str| told.iter().any(|(one, its)| one == name && its == value);
+        let is_said = says("email_verified", "true") && says("email", &address);
+        facts.add("email_verified", (person.contact.is_email_confirmed && is_said).to_string());
+    }
+    let entries = entries.into_iter().filter(|(key, _)| wanted.entries && is_entry(key));
+    facts.add_groups_and_entries(groups, entries.collect());
+    Ok(Some(facts))
 }
 
 /// Reads what is known of a user, in one exchange.
@@ -227,7 +279,7 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option
         statements.push((ENTRIES, &owner[..]));
     }
     let (mut facts, mut is_there, mut groups) = (Facts::default(), false, Vec::new());
-    let (mut entries, mut bytes) = (Vec::new(), 0);
+    let mut entries = Entries::default();
     tx.query_all(&statements, &mut |index, row| {
         match index {
             0 => {
@@ -237,25 +289,14 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option
             1 if wanted.groups => groups.push(row.text(0)?.to_owned()),
             _ => {
                 let (key, value) = (row.text(0)?, row.optional_text(1)?);
-                let Some(value) = value.filter(|_| is_entry(key)) else { return Ok(()) };
-                bytes += key.len() + value.len();
-                if bytes <= MOST_ENTRY_BYTES {
-                    entries.push((key.to_owned(), value));
+                if let Some(value) = value.filter(|_| is_entry(key)) {
+                    entries.take(key, value);
                 }
             }
         }
         Ok(())
     })?;
-    groups.sort_unstable();
-    groups.dedup();
-    facts.claims.reserve(groups.len() + entries.len());
-    for name in groups {
-        facts.add(GROUPS, name);
-    }
-    for (key, value) in &entries {
-        facts.add(key, value.as_str());
-    }
-    facts.entries.extend(entries);
+    facts.add_groups_and_entries(groups, entries.all);
     Ok(is_there.then_some(facts))
 }
 

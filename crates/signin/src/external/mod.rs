@@ -21,7 +21,7 @@ use self::{address::Secret, claims::Told};
 use crate::{
     application::{OfferedProvider, ProviderKind},
     completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake, SentTo, ToldElsewhere},
+    kept_flow::{KeptFlow, SentTo, ToldElsewhere},
     outcome::{Judged, Outcome, PageError},
     page::PASSWORD,
     provider::{Circumstances, Examined, Provider, Visit, context_of_person},
@@ -213,10 +213,8 @@ fn offered<'a>(
 
 /// The page of the first factor, with what went wrong elsewhere.
 fn failed(mut kept: KeptFlow, code: &str) -> Outcome {
-    let errors = vec![(code.to_owned(), String::new())];
     kept.sent_to = None;
-    kept.mistake = Some(Mistake { page: PASSWORD.to_owned(), username: String::new(), errors });
-    Outcome::GoTo(kept.into(), PASSWORD, None)
+    kept.again(PASSWORD, code, "")
 }
 
 /// Tells the log alone what a provider said.

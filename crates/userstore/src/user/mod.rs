@@ -30,6 +30,7 @@ pub use renewal::renew;
 pub use search::reads as search_reads;
 pub use standing::{Admission, PasswordDue, PasswordTerms};
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
+pub use unique_email::find_taken_by;
 
 use crate::{InstanceId, UserId, event::changes, group::GROUP, synchronize::USERS};
 

@@ -67,7 +67,16 @@ pub fn find_taken(
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     end_reset_tokens(tx, rows)?;
-    let options = &call.context.scope.of_store()?.options;
+    find_taken_by(&call.context, tx, rows)
+}
+
+/// The same, before a row is changed by the user.
+pub fn find_taken_by(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    rows: &[ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    let options = &context.scope.of_store()?.options;
     let rule = Rule { signs_in: options.flag("LoginByEmailEnabled") };
     if !rule.signs_in && !options.flag("EmailMustBeUnique") {
         return Ok(Vec::new());
@@ -77,7 +86,7 @@ pub fn find_taken(
     let mut taken = among_each_other(rule, &claims, held);
     for (first, chunk) in claims.chunks(LIST).enumerate() {
         let mut among_others = HashSet::new();
-        find_stored(&call.context, tx, chunk, &own, |found, key| {
+        find_stored(context, tx, chunk, &own, |found, key| {
             let clashes = |claim: &Claim| claim.key == key && rule.clash(claim.member, found);
             let indices = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
             among_others.extend(indices.map(|(index, _)| first * LIST + index));

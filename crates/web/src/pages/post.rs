@@ -5,9 +5,10 @@ use std::pin::Pin;
 use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
-    ACCESS_PASS, Act, Begun, CHOOSE, CONFIRM, CONSENT, CONTINUE, ChangeBegun, Confirmation, Credentials,
-    DEVICE, ENROL, EXTERNAL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY,
-    PASSWORD, PageError, PassTyped, PasskeyBegun, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
+    ACCESS_PASS, Act, AnswersBegun, Begun, CHOOSE, CONFIRM, CONSENT, CONTINUE, ChangeBegun, Confirmation,
+    Credentials, DEVICE, ENROL, EXTERNAL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome,
+    PASSKEY, PASSWORD, PageError, PassTyped, PasskeyBegun, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR,
+    TERMS, item_of,
 };
 
 use tokio::time::{Instant, sleep_until};
@@ -95,7 +96,10 @@ impl Browser<'_> {
                         .await
                 }
             },
-            CONFIRM | TERMS => {
+            QUESTIONNAIRE if form.field("choice").is_none() => {
+                self.attempt((QUESTIONNAIRE, &about), Box::pin(self.answers(kept, &form))).await
+            }
+            CONFIRM | QUESTIONNAIRE | TERMS => {
                 self.attempt((CONFIRM, &about), Box::pin(provider.act(visit, kept, act_of(step, &form))))
                     .await
             }
@@ -152,6 +156,17 @@ impl Browser<'_> {
         self.provider().confirm(&self.visit, kept, typed).await
     }
 
+    async fn answers(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
+        let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
+        match self.provider().begin_answers(&self.visit, kept, typed.collect()).await? {
+            AnswersBegun::Answered(outcome) => Ok((outcome, Judged::Not)),
+            AnswersBegun::Check(answering, work) => {
+                let checked = self.app.pool.run(None, work).await?;
+                self.provider().end_answers(&self.visit, answering, checked).await
+            }
+        }
+    }
+
     async fn password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
         let typed = Credentials {
             username: form.name("username"),
@@ -206,7 +221,7 @@ impl Browser<'_> {
 }
 
 /// The pages that are counted by their names.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     PASSWORD,
     EXTERNAL,
     ACCESS_PASS,
@@ -219,6 +234,7 @@ const PAGES: [&str; 14] = [
     ENROL,
     RECOVERY,
     CONFIRM,
+    QUESTIONNAIRE,
     TERMS,
     PASSKEY,
 ];
@@ -244,6 +260,7 @@ fn act_of(step: &str, form: &Form<'_>) -> Act {
     match (step, form.field("choice")) {
         (PASSKEY, Some("password")) => Act::PasswordInstead,
         (PASSKEY, _) => Act::NoPasskey,
+        (QUESTIONNAIRE, Some("later")) => Act::NoAnswers,
         (_, Some(_)) => Act::Cancelled,
         (TERMS, _) if form.field("decision") == Some("accept") => Act::TermsAccepted(form.text("version")),
         (TERMS, _) => Act::Cancelled,

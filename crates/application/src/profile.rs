@@ -1,0 +1,68 @@
+//! Entries of platform users who come from no user store, by key: what they answered when they signed in.
+
+use chancery_record::{EntryValue, KEY, Key, OWNER, Record as _, SHOWN, Token, record};
+use chancery_resource::{
+    Context, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, new_row,
+};
+use uuid::Uuid;
+
+use crate::user::{APPLICATION_USER, ApplicationUserId};
+
+record! {
+    /// A key and value entry of a platform user who comes from no user store.
+    pub struct ApplicationUserProfile {
+        /// The platform user.
+        application_user_id: ApplicationUserId = OWNER.write_only(),
+        /// The entry's key, unique for the platform user; upper and lower case differ.
+        key: Key = KEY,
+        /// Its value.
+        value: Option<EntryValue> = SHOWN,
+        /// Changes with every write to the entry.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The entries of platform users.
+pub static APPLICATION_USER_PROFILE: Shape =
+    Shape::of::<ApplicationUserProfile>("ApplicationUserProfile", "platform_profile", Reach::Part)
+        .owned(&APPLICATION_USER, "application_user_rid")
+        .open()
+        .unique(&[Unique::new(
+            "platform_profile__application_user_rid__key",
+            &[ApplicationUserProfile::KEY.field()],
+        )]);
+
+/// The relation from a platform user to the entries.
+pub const fn entries() -> Relation {
+    Relation::new(
+        "userProfiles",
+        "What the person answered at sign-ins, by key. Answers of users of a user store are in that store.",
+        ("platform_profile", "application_user_rid", "rid"),
+        &APPLICATION_USER_PROFILE,
+    )
+    .showing(const { &[ApplicationUserProfile::KEY.field(), ApplicationUserProfile::VALUE.field()] })
+}
+
+/// Adds entries to a platform user, who has none of these keys.
+///
+/// # Errors
+/// Errors of the store; a key or value that no entry can have.
+pub fn add_entries(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    person: Uuid,
+    entries: &[(String, String)],
+) -> Result<(), Problem> {
+    let owner = load(context, tx, &APPLICATION_USER, None, person.into())?.as_owner(&APPLICATION_USER)?;
+    for (key, value) in entries {
+        let entry = ApplicationUserProfile {
+            application_user_id: ApplicationUserId(owner.id),
+            key: Key::new(key.clone()).map_err(StoreError::Internal)?,
+            value: Some(EntryValue::new(value.clone()).map_err(StoreError::Internal)?),
+            concurrency_token: chancery_record::FieldType::from_value(context.new_token())?,
+        };
+        let values = new_row(context, &APPLICATION_USER_PROFILE, Some(&owner), entry.into_values())?;
+        insert(context, tx, &APPLICATION_USER_PROFILE, Some(&owner), &values)?;
+    }
+    Ok(())
+}

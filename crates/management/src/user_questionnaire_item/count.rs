@@ -1,0 +1,41 @@
+//! How many items one tenant may have: each sign-in looks for those that are not answered.
+
+use std::collections::BTreeMap;
+
+use chancery_resource::{LIST, ProposedRow, Sql, StoreError, Tx, Violation};
+use uuid::Uuid;
+
+use super::UserQuestionnaireItem;
+use crate::subscription::resolve::wrong;
+
+/// The most items of a tenant.
+const MOST: usize = 100;
+
+/// Finds new rows for which their tenant has no room.
+pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, StoreError> {
+    let mut of_tenants = BTreeMap::<Uuid, Vec<usize>>::new();
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.was.is_none()) {
+        if let Some(tenant) = UserQuestionnaireItem::TENANT_ID.field().id(row.values) {
+            of_tenants.entry(tenant).or_default().push(index);
+        }
+    }
+    let mut present = BTreeMap::<Uuid, usize>::new();
+    let tenants: Vec<Uuid> = of_tenants.keys().copied().collect();
+    for chunk in tenants.chunks(LIST) {
+        let mut sql = Sql::new("SELECT tenant_id, count(*) FROM user_questionnaire_item WHERE tenant_id IN ");
+        sql.add_list(chunk.iter().copied().map(Into::into));
+        sql.add(" GROUP BY tenant_id");
+        tx.query(&sql.text, &sql.parameters, |row| {
+            present.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(usize::MAX));
+            Ok(())
+        })?;
+    }
+    let mut violations = Vec::new();
+    for (tenant, proposed) in of_tenants {
+        let room = MOST.saturating_sub(present.get(&tenant).copied().unwrap_or_default());
+        let detail = format!("has {MOST} items at most: delete some that nobody needs to answer");
+        let over = proposed.into_iter().skip(room);
+        violations.extend(over.map(|index| wrong(index, UserQuestionnaireItem::TENANT_ID, detail.clone())));
+    }
+    Ok(violations)
+}

@@ -1,7 +1,7 @@
 //! The discovery document (OpenID Connect Discovery 1.0, section 4; RFC 8414).
 
-use chancery_record::{Json, read_json_within};
-use url::{Host, Url};
+use chancery_record::{Json, is_of_this_machine, read_json_within};
+use url::Url;
 
 use crate::{
     Check, Client,
@@ -11,7 +11,35 @@ use crate::{
 /// The most values that a document may hold.
 const MOST: usize = 10_000;
 
-/// What a provider says of itself.
+/// What tells who signed in at a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// An ID token by a key that the provider publishes.
+    IdToken {
+        /// `jwks_uri`
+        keys: String,
+    },
+    /// An access token by the key of a linked certificate.
+    AccessToken,
+    /// A profile that the access token reads.
+    Profile {
+        /// Where it is.
+        address: String,
+    },
+}
+
+impl Evidence {
+    /// Its name in what is told of a trial.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::IdToken { .. } => "IdToken",
+            Self::AccessToken => "AccessToken",
+            Self::Profile { .. } => "Profile",
+        }
+    }
+}
+
+/// What a provider says of itself, or what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
     /// `issuer`
@@ -20,10 +48,12 @@ pub struct Discovery {
     pub authorization_endpoint: String,
     /// `token_endpoint`
     pub token_endpoint: String,
-    /// `jwks_uri`
-    pub jwks_uri: String,
+    /// What tells who signed in.
+    pub evidence: Evidence,
     /// `userinfo_endpoint`
     pub userinfo_endpoint: Option<String>,
+    /// `end_session_endpoint` (OpenID Connect RP-Initiated Logout 1.0, section 2.1)
+    pub end_session_endpoint: Option<String>,
     /// `token_endpoint_auth_methods_supported`: what it is where it is absent, too.
     pub methods: Vec<String>,
     /// `token_endpoint_auth_signing_alg_values_supported`
@@ -47,7 +77,7 @@ pub fn judge_discovery(document: &[u8], client: &Client) -> (Vec<Check>, Option<
     };
     let mut checks = vec![Check::new("discovery", true, "The discovery document was read.")];
     let issuer = text(&json, "issuer").unwrap_or_default();
-    checks.push(Check::same("issuer", "issuer", issuer, client.kind.issuer(authority)).by("Authority"));
+    checks.push(Check::same("issuer", "issuer", issuer, &client.kind.issuer(authority)).by("Authority"));
     let (endpoints, found) = endpoints(&json);
     checks.push(endpoints);
     checks.extend(capabilities(&json, client));
@@ -56,8 +86,11 @@ pub fn judge_discovery(document: &[u8], client: &Client) -> (Vec<Check>, Option<
         issuer: issuer.to_owned(),
         authorization_endpoint,
         token_endpoint,
-        jwks_uri,
+        evidence: Evidence::IdToken { keys: jwks_uri },
         userinfo_endpoint: text(&json, "userinfo_endpoint").map(str::to_owned),
+        end_session_endpoint: text(&json, "end_session_endpoint")
+            .filter(|address| is_safe(address))
+            .map(str::to_owned),
         methods: texts(&json, "token_endpoint_auth_methods_supported")
             .unwrap_or_else(|| vec!["client_secret_basic".to_owned()]),
         signing_algorithms: texts(&json, "token_endpoint_auth_signing_alg_values_supported")
@@ -84,14 +117,9 @@ fn endpoints(json: &Json) -> (Check, Option<[String; 3]>) {
 }
 
 /// Whether an address is reached by https, or is on this machine: a developer's.
-fn is_safe(address: &str) -> bool {
+pub fn is_safe(address: &str) -> bool {
     let Ok(url) = Url::parse(address) else { return false };
-    let is_here = match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        _ => false,
-    };
-    url.scheme() == "https" || (url.scheme() == "http" && is_here)
+    url.scheme() == "https" || (url.scheme() == "http" && is_of_this_machine(address))
 }
 
 /// What the provider must be able to do, as far as it tells.

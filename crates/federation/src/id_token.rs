@@ -2,12 +2,14 @@
 
 mod claims;
 
+pub use claims::{audiences, times};
+
 use chancery_jwe::{OpeningKey, is_encrypted, open};
 use chancery_oauth::{Algorithm, Jwk, KeyMiss, TokenParts, fitting_keys};
 use chancery_record::{Json, Timestamp};
 
 use crate::{
-    Check, Client, Demands,
+    Check, Client, Demands, Kind,
     check::{text, told},
 };
 
@@ -54,9 +56,20 @@ pub fn judge_id_token(token: &str, expected: &Expected<'_>) -> (Vec<Check>, Opti
         }
     };
     let algorithm = text(&parts.header, "alg").unwrap_or_default();
-    checks.extend(signature(&parts, algorithm, expected.keys));
+    let keys = keys_of_issuer(&parts.claims, expected);
+    checks.extend(signature(&parts, algorithm, &keys));
     checks.extend(claims::judge(&parts.claims, algorithm, expected));
     (checks, Some(parts.claims))
+}
+
+/// The keys that may sign for who issued the token: Microsoft publishes those of all organisations in one set, and tells whose each is.
+fn keys_of_issuer(claims: &Json, expected: &Expected<'_>) -> Vec<Jwk> {
+    let (issuer, tid) = (text(claims, "iss"), text(claims, "tid"));
+    let is_of = |key: &&Jwk| {
+        let of = key.issuer.as_ref().filter(|_| expected.client.kind == Kind::Microsoft);
+        of.is_none_or(|of| expected.client.kind.issuer_of_token(of, tid).as_deref() == issuer)
+    };
+    expected.keys.iter().filter(is_of).cloned().collect()
 }
 
 fn encryption(is_open: bool, has_no_key: bool) -> Check {
@@ -98,8 +111,13 @@ fn signature(parts: &TokenParts<'_>, name: &str, keys: &[Jwk]) -> Vec<Check> {
             return vec![algorithm_check, key_check(false, what)];
         }
     };
-    let is_signed = fitting.iter().any(|key| key.verifies(algorithm, parts.signed, &parts.signature));
+    let is_signed = is_signed_by(parts, algorithm, fitting);
     let detail =
         if is_signed { "The signature is the provider's." } else { "The signature is not by this key." };
     vec![algorithm_check, key_check(true, "is the provider's"), Check::new("signature", is_signed, detail)]
+}
+
+/// Whether one of these keys signed the token.
+pub fn is_signed_by(parts: &TokenParts<'_>, algorithm: Algorithm, keys: Vec<&Jwk>) -> bool {
+    keys.into_iter().any(|key| key.verifies(algorithm, parts.signed, &parts.signature))
 }

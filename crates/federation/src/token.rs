@@ -5,7 +5,7 @@ use chancery_record::{Json, Secret, read_json_within};
 use form_urlencoded::{Serializer, byte_serialize};
 
 use crate::{
-    Check, Client, Discovery, Proof,
+    Check, Client, Discovery, Evidence, Proof,
     check::{text, told},
 };
 
@@ -63,8 +63,8 @@ pub fn token_request(
 
 /// What a code was redeemed for. `Debug` does not print it.
 pub struct Tokens {
-    /// The ID token.
-    pub id_token: String,
+    /// The ID token, where it is the evidence.
+    pub id_token: Option<String>,
     /// The access token.
     pub access_token: String,
 }
@@ -76,16 +76,22 @@ impl std::fmt::Debug for Tokens {
 }
 
 /// Judges the answer of the token endpoint.
-pub fn judge_tokens(status: u16, body: &[u8], proof: Proof) -> (Check, Option<Tokens>) {
+pub fn judge_tokens(
+    status: u16,
+    body: &[u8],
+    (proof, evidence): (Proof, &Evidence),
+) -> (Check, Option<Tokens>) {
     let json = read_json_within(body, 1_000).ok().filter(|json| matches!(json, Json::Object(_)));
     let Some(json) = json else {
         let detail = format!("The token endpoint answered {status}, and no JSON object.");
         return (Check::failed("tokens", detail).by("Authority"), None);
     };
     if status != 200 {
+        // Facebook's error is an object
+        let message = json.get("error").and_then(|error| text(error, "message"));
         let error = text(&json, "error").unwrap_or_default();
-        let about =
-            text(&json, "error_description").map(|text| format!(": {}", told(text))).unwrap_or_default();
+        let about = text(&json, "error_description").or(message);
+        let about = about.map(|text| format!(": {}", told(text))).unwrap_or_default();
         let detail = format!("The token endpoint answered {status} by {}{about}.", told(error));
         let check = Check::failed("tokens", detail);
         return match error {
@@ -98,18 +104,18 @@ pub fn judge_tokens(status: u16, body: &[u8], proof: Proof) -> (Check, Option<To
         };
     }
     let is_bearer = text(&json, "token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
-    match (text(&json, "id_token"), text(&json, "access_token")) {
-        (Some(id_token), Some(access_token)) if is_bearer => {
-            let tokens = Tokens { id_token: id_token.to_owned(), access_token: access_token.to_owned() };
-            (
-                Check::new("tokens", true, "The code was redeemed for an ID token and an access token."),
-                Some(tokens),
-            )
-        }
-        (None, _) => {
-            (Check::failed("tokens", "The answer has no id_token: it is none of OpenID Connect."), None)
-        }
-        (_, None) => (Check::failed("tokens", "The answer has no access_token."), None),
-        _ => (Check::failed("tokens", "token_type is not Bearer."), None),
+    let Some(access_token) = text(&json, "access_token").map(str::to_owned) else {
+        return (Check::failed("tokens", "The answer has no access_token."), None);
+    };
+    let id_token = text(&json, "id_token").map(str::to_owned);
+    let needs_id_token = matches!(evidence, Evidence::IdToken { .. });
+    if needs_id_token && id_token.is_none() {
+        return (Check::failed("tokens", "The answer has no id_token: it is none of OpenID Connect."), None);
     }
+    if !is_bearer {
+        return (Check::failed("tokens", "token_type is not Bearer."), None);
+    }
+    let what = if needs_id_token { "an ID token and an access token" } else { "an access token" };
+    let check = Check::new("tokens", true, format!("The code was redeemed for {what}."));
+    (check, Some(Tokens { id_token, access_token }))
 }

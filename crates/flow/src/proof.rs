@@ -45,6 +45,11 @@ impl Proof {
         }
     }
 
+    /// Whether it is known when the person authenticated. A provider that does not tell may have known the person since long before.
+    pub const fn has_auth_time(&self) -> bool {
+        !matches!(self.method, Method::External { auth_time: None, .. })
+    }
+
     /// What was proven at this time.
     pub(crate) const fn new(proven: Proven, at: Timestamp) -> Self {
         let Proven { person, instance, method, credential } = proven;

@@ -24,7 +24,7 @@ impl<'a> Sessions<'a> {
             session.tenant == self.tenant
                 && request.hinted_person.is_none_or(|person| person == session.person)
                 && (session.fits_login_hint || !request.has_login_hint || !request.is_silent())
-                && self.last_first_factor(session).is_some()
+                && self.first_factors(session).next().is_some()
         })
     }
 
@@ -49,21 +49,20 @@ impl<'a> Sessions<'a> {
     }
 
     fn is_fresh(self, session: &SessionFacts) -> bool {
-        let Some(proven) = self.last_first_factor(session).filter(|_| !self.request.wants_login()) else {
+        if self.request.wants_login() {
             return false;
-        };
-        self.request.max_age.is_none_or(|seconds| {
-            let longest = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-            self.now.0.saturating_sub(proven.0) <= longest
-        })
+        }
+        let Some(seconds) = self.request.max_age else { return self.first_factors(session).next().is_some() };
+        let longest = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+        let dated = self.first_factors(session).filter(|proof| proof.has_auth_time());
+        dated.map(Proof::auth_time).max().is_some_and(|time| self.now.0.saturating_sub(time.0) <= longest)
     }
 
-    fn last_first_factor(self, session: &SessionFacts) -> Option<Timestamp> {
-        let counts = |proof: &&Proof| {
+    fn first_factors(self, session: &SessionFacts) -> impl Iterator<Item = &Proof> {
+        session.proofs.iter().filter(move |proof| {
             proof.person == session.person
                 && proof.method.is_first()
                 && self.offered.contains(&proof.instance)
-        };
-        session.proofs.iter().filter(counts).map(Proof::auth_time).max()
+        })
     }
 }

@@ -45,7 +45,7 @@ fn unserved(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
         Value::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let found = unserved_row(shape.name, text_of).filter(|found| found.is_used)?;
+    let found = unserved_row(shape.name, text_of)?;
     Some((field(found.member)?, found.detail.to_owned()))
 }
 

@@ -46,6 +46,8 @@ pub struct Jwk {
     pub key: PublicKey,
     /// The key's id in the set.
     pub kid: Option<String>,
+    /// The issuer whose tokens alone it signs, where the set tells one (Microsoft's does).
+    pub issuer: Option<String>,
     signature: bool,
     encryption: bool,
     algorithm: Option<String>,
@@ -94,6 +96,7 @@ impl Jwk {
         Ok(Self {
             key: read_key(family, json)?,
             kid: kid.map(str::to_owned),
+            issuer: text(json, "issuer").map(str::to_owned),
             signature: serves(Purpose::Signature),
             encryption: serves(Purpose::Encryption),
             algorithm: optional(json, "alg", "alg is no text")?.map(str::to_owned),
@@ -102,7 +105,7 @@ impl Jwk {
 
     /// A key without an id that may be used in any way that its kind allows, e.g. a certificate's.
     pub const fn of(key: PublicKey) -> Self {
-        Self { key, kid: None, signature: true, encryption: true, algorithm: None }
+        Self { key, kid: None, issuer: None, signature: true, encryption: true, algorithm: None }
     }
 
     /// Whether the key may serve a purpose, by `use` and `key_ops`.

@@ -119,25 +119,14 @@ pub struct UnservedRows {
     pub resource: &'static str,
     /// The member that is not served, as it is named on the wire.
     pub member: &'static str,
-    /// The values of the member that are not served; empty: all are.
-    values: &'static [&'static str],
-    /// Whether the row itself is what is used. Types are used by their instances.
-    pub is_used: bool,
     /// What is refused, and why.
     pub detail: &'static str,
 }
-
-/// The kinds of identity providers by which nobody signs in yet.
-const ELSEWHERE: &[&str] = &["AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"];
-const NO_SIGN_IN_ELSEWHERE: &str =
-    "Nobody can sign in by the instance: this server does not support identity providers of this type.";
 
 /// Identities of client apps at other issuers.
 pub const FEDERATED_IDENTITIES: UnservedRows = UnservedRows {
     resource: "ClientAppFederatedIdentity",
     member: "issuer",
-    values: &[],
-    is_used: true,
     detail: "The assertion must have the id of the client app as iss and sub: this server does not support tokens of other issuers \
              (federated identities).",
 };
@@ -146,39 +135,17 @@ pub const FEDERATED_IDENTITIES: UnservedRows = UnservedRows {
 pub const REQUEST_URIS: UnservedRows = UnservedRows {
     resource: "ClientAppRequestUri",
     member: "uri",
-    values: &[],
-    is_used: true,
     detail: "This server does not support request_uri: authorization requests with one are refused.",
 };
 
-const UNSERVED_ROWS: [UnservedRows; 4] = [
-    FEDERATED_IDENTITIES,
-    REQUEST_URIS,
-    UnservedRows {
-        resource: "IdpInstance",
-        member: "idpFactoryType",
-        values: ELSEWHERE,
-        is_used: true,
-        detail: NO_SIGN_IN_ELSEWHERE,
-    },
-    UnservedRows {
-        resource: "IdpType",
-        member: "factoryType",
-        values: ELSEWHERE,
-        is_used: false,
-        detail: NO_SIGN_IN_ELSEWHERE,
-    },
-];
+const UNSERVED_ROWS: [UnservedRows; 2] = [FEDERATED_IDENTITIES, REQUEST_URIS];
 
 /// What of a resource's row is not served; `text_of` tells the text of a member.
 pub fn unserved_row<'t>(
     resource: &str,
     text_of: impl Fn(&str) -> Option<&'t str>,
 ) -> Option<&'static UnservedRows> {
-    let is_unserved = |rows: &&UnservedRows| {
-        rows.resource == resource
-            && text_of(rows.member).is_some_and(|text| rows.values.is_empty() || rows.values.contains(&text))
-    };
+    let is_unserved = |rows: &&UnservedRows| rows.resource == resource && text_of(rows.member).is_some();
     UNSERVED_ROWS.iter().find(is_unserved)
 }
 
@@ -188,15 +155,8 @@ mod tests {
 
     #[test]
     fn rows_are_known_by_the_member_that_is_not_served() {
-        let told = |resource: &str, kind: &'static str| {
-            unserved_row(resource, |member| member.ends_with("actoryType").then_some(kind)).is_some()
-        };
-        assert!(told("IdpInstance", "Facebook") && told("IdpType", "AdfsOAuth"));
-        assert!(
-            !told("IdpInstance", "UserStore")
-                && !told("IdpType", "totp")
-                && !told("IdpInstance", "OpenIdConnect")
-        );
         assert!(unserved_row("ClientAppRequestUri", |_| Some("https://app.example/request.jwt")).is_some());
+        assert!(unserved_row("ClientAppRequestUri", |_| None).is_none());
+        assert!(unserved_row("IdpInstance", |_| Some("Facebook")).is_none());
     }
 }

@@ -351,6 +351,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         send_webhook: webhook::sender(config.event_networks.clone()),
         send_text: crate::text_message::sender(config.private_destinations.clone()),
         ask_elsewhere: elsewhere::asker(config.private_destinations.clone()),
+        provider_addresses: config.provider_addresses.clone(),
         preview_tokens: chancery_signin::preview_tokens,
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use chancery_flow::{Acr, Event, Flow, Identified, Method, Proven, Step, acr_of, amr_of};
+use chancery_management::identity_replacement::prove_replaced;
 use chancery_oauth::AuthorizationRequest;
 use chancery_record::Timestamp;
 use chancery_resource::settings::Options;
-use chancery_resource::{AppContext, Context, Problem, Tx};
+use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_userstore::user::clear_attempts;
 use uuid::Uuid;
 
@@ -203,6 +204,9 @@ impl Completion {
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
         if let Some(user) = &admitted.user {
             clear_attempts(context, tx, user.user, (attempt, by_passkey))?;
+        } else {
+            let context = Context::of_server(&self.app, Scope::Everything, self.now);
+            prove_replaced(&context, tx, (identified.person, identified.instance))?;
         }
         let is_kept = self.keeps || sessions.iter().any(|session| session.is_kept);
         let max_age = is_kept.then(|| options.span("SessionAbsoluteLifetime") / 1000);

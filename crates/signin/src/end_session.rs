@@ -73,6 +73,10 @@ pub struct SignedOut {
     pub back: Option<String>,
     /// The addresses by which client apps are told in the browser (OpenID Connect Front-Channel Logout 1.0).
     pub frames: Vec<String>,
+    /// Where the external identity provider ends its session, too, by which the person signed in (OpenID Connect RP-Initiated
+    /// Logout 1.0). `state` is to be added.
+    #[serde(default)]
+    pub upstream: Option<String>,
     /// Whether nobody is signed in any longer.
     pub is_last: bool,
     /// The language of the person who was signed in.
@@ -91,6 +95,24 @@ impl SignedOut {
         Ok(BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(visit), &text)))
     }
 
+    /// Completes the address at the external identity provider, if the person is signed out there, too: the provider leads back to the
+    /// page after the sign-out with the `state`, which holds what is left to be done then.
+    ///
+    /// # Errors
+    /// Those of serialization.
+    pub fn by_way_of_the_provider(mut self, master: &MasterKey, visit: &Visit) -> Result<Self, StoreError> {
+        let Some(upstream) = self.upstream.take() else { return Ok(self) };
+        let frames = std::mem::take(&mut self.frames);
+        let state = self.seal(master, visit)?;
+        let upstream = Some(with_query(&upstream, &[("state".to_owned(), state)]));
+        Ok(Self { frames, upstream, ..self })
+    }
+
+    /// Where the person goes next.
+    pub fn next(&self) -> Option<&str> {
+        self.upstream.as_deref().or(self.back.as_deref())
+    }
+
     /// Opens what a browser shows to an issuer.
     pub fn open(master: &MasterKey, visit: &Visit, sealed: &str) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -101,7 +123,7 @@ impl SignedOut {
     pub fn page(&self) -> Page {
         let application = self.application.as_ref().map(|name| json!({ "name": name }));
         let context = json!({
-            "application": application, "step": "done", "return_url": self.back, "frames": self.frames,
+            "application": application, "step": "done", "return_url": self.next(), "frames": self.frames,
         });
         let owners = Owners { client_app: self.client_app, ..Owners::default() };
         Page { owners, ..Page::new("Logout", SIGNED_OUT, context) }.in_language(self.locale.clone())
@@ -176,7 +198,15 @@ impl Provider<'_> {
         if sessions.is_empty() {
             // nobody is signed in: there is nothing to ask, and nothing to end
             let frames = Vec::new();
-            let done = SignedOut { application: name, client_app, back, frames, is_last: true, locale: None };
+            let done = SignedOut {
+                application: name,
+                client_app,
+                back,
+                frames,
+                upstream: None,
+                is_last: true,
+                locale: None,
+            };
             return answer(SigningOut::Done(done));
         }
         let person = hint.as_ref().map(|hint| hint.sub);
@@ -199,8 +229,17 @@ impl Provider<'_> {
             return answer(SigningOut::Ask(page.in_language(locale)));
         }
         let asked = Asked { application: client_app, person };
-        let (frames, is_last) = self.sign_out(visit, asked).await?;
-        answer(SigningOut::Done(SignedOut { application: name, client_app, back, frames, is_last, locale }))
+        let (frames, is_last, instances) = self.sign_out(visit, asked).await?;
+        let upstream = self.upstream_sign_out(visit, instances).await?;
+        answer(SigningOut::Done(SignedOut {
+            application: name,
+            client_app,
+            back,
+            frames,
+            upstream,
+            is_last,
+            locale,
+        }))
     }
 
     /// The language of the person who is signed in at this browser.
@@ -278,8 +317,8 @@ impl Provider<'_> {
     }
 
     /// Ends sessions of a browser, and the grants that end with them. Returns the addresses by which client apps are
-    /// told in the browser, and whether no session is left.
-    async fn sign_out(self, visit: &Visit, asked: Asked) -> Result<(Vec<String>, bool), Problem> {
+    /// told in the browser, whether no session is left, and the instances by which the people signed in.
+    async fn sign_out(self, visit: &Visit, asked: Asked) -> Result<(Vec<String>, bool, Vec<Uuid>), Problem> {
         let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
         let (app, origin) = (Arc::clone(self.context), visit.origin.clone());
         let issuing = visit.issuer.tenant_id();
@@ -305,16 +344,17 @@ impl Provider<'_> {
                 };
                 record.write(&context, tx)?;
             }
-            Ok::<_, Problem>((told, ended.len() == all))
+            let instances = ended.iter().map(|session| session.instance).collect();
+            Ok::<_, Problem>((told, ended.len() == all, instances))
         });
-        let (told, is_last) = ending.await?;
+        let (told, is_last, instances) = ending.await?;
         let address = |frame: Frame| {
             let issuer = ("iss".to_owned(), self.issuer_url(frame.issuing));
             let session = ("sid".to_owned(), self.session_for(frame.session, frame.application));
             let query = if frame.needs_session { vec![issuer, session] } else { Vec::new() };
             with_query(&frame.uri, &query)
         };
-        Ok((told.into_iter().map(address).collect(), is_last))
+        Ok((told.into_iter().map(address).collect(), is_last, instances))
     }
 }
 

@@ -93,6 +93,8 @@ pub struct SentTo {
     pub seed: String,
     /// Whether the person was to sign in anew there.
     pub login: bool,
+    /// When the browser was sent, in ms since 1970.
+    pub on: i64,
 }
 
 /// What an external identity provider told of a person.

@@ -113,7 +113,7 @@ impl PageError {
     pub const NOT_SET_UP: Self = Self::new(
         400,
         "not_set_up",
-        "No identity provider instance that is active and without a configuration error belongs to the tenant and the client app, or the tenant is closed by its settings.",
+        "No active instance without a configuration error belongs to the tenant and the client app, or the tenant is closed by its settings.",
     );
     /// The request is longer than any that is read.
     pub const TOO_LONG: Self = Self::new(400, "too_long", "The query is longer than 8 KiB.");

@@ -96,6 +96,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (68, include_str!("../../../migrations/0068_refused_requests.sql")),
     (72, include_str!("../../../migrations/0072_sign_in_elsewhere.sql")),
     (73, include_str!("../../../migrations/0073_questionnaire.sql")),
+    (74, include_str!("../../../migrations/0074_callback_path.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -1,9 +1,16 @@
 //! A test's world: a running server with its callers.
 
-use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    net::TcpListener,
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use chancery::{Arguments, Config, Server};
 use chancery_credential::hash::Parameters;
+use chancery_federation::Addresses;
 use chancery_store::{Error, Mode, raw};
 use chancery_web::App;
 use serde_json::{Value, json};
@@ -31,6 +38,8 @@ pub struct World {
     pub app: Arc<App>,
     /// The base URL of the server.
     pub base: String,
+    /// Where the server finds the identity providers whose addresses are the same for everybody.
+    public_providers: Mutex<Option<TcpListener>>,
 }
 
 /// No further arguments on the server's command line.
@@ -50,8 +59,11 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let database = Arc::new(template::copy(engine).await);
-        let server =
-            Server::start(&config(&database, words(&database.folder()))).await.expect("the server starts");
+        let mut config = config(&database, words(&database.folder()));
+        let public_providers = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = public_providers.local_addr().expect("it is bound");
+        config.provider_addresses = one_address(&format!("http://{address}"));
+        let server = Server::start(&config).await.expect("the server starts");
         let (base, app) = (server.public_url.clone(), server.app());
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let running = tokio::spawn(server.run(async {
@@ -62,13 +74,27 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         let admin = log_in(&anonymous, "root", SECRET).await;
         let (calls, state) = (Arc::clone(&admin.calls), Arc::clone(&app));
         let kept = Arc::clone(&database);
-        let world = World { admin, anonymous, engine, database, app, base };
+        let public_providers = Mutex::new(Some(public_providers));
+        let world = World { admin, anonymous, engine, database, app, base, public_providers };
         test(world).await;
         crate::catalogue::check(&state, &calls).await;
         let _ = stop.send(());
         running.await.expect("the server stops").expect("the server serves its database");
         drop(kept);
     });
+}
+
+/// All public identity providers at one address.
+fn one_address(address: &str) -> Addresses {
+    let at = || address.to_owned();
+    Addresses {
+        microsoft: at(),
+        google: at(),
+        facebook: at(),
+        facebook_api: at(),
+        twitter: at(),
+        twitter_api: at(),
+    }
 }
 
 /// The configuration of a server in a test.
@@ -106,6 +132,16 @@ async fn log_in(anonymous: &Client, client: &str, secret: &str) -> Client {
 }
 
 impl World {
+    /// Takes the address at which the server finds the identity providers whose addresses are the same for everybody.
+    ///
+    /// # Panics
+    /// When it was taken before.
+    #[expect(clippy::expect_used, reason = "a test takes it once")]
+    pub fn take_public_providers(&self) -> TcpListener {
+        let mut listener = self.public_providers.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.take().expect("nobody took it before")
+    }
+
     /// The prefix of the default user store's administration.
     pub fn path(&self, rest: &str) -> String {
         format!("/api/userstore/v2/default/administration{rest}")

@@ -11,8 +11,8 @@ use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, LongReads, Pool, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{
-    Appearances, Applications, ConsoleLifetimes, Counts, Provider, ProviderDocuments, Questions,
-    RefusedRequests, Told,
+    Appearances, Applications, ConsoleLifetimes, Provider, ProviderDocuments, Questions, RefusedRequests,
+    Told,
 };
 use chancery_store::{Class, Error, Figure, Store};
 use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
@@ -102,7 +102,6 @@ pub struct App {
     pub(crate) applications: Applications,
     /// How pages look to whom.
     pub(crate) appearances: Appearances,
-    pub(crate) sign_in_counts: Counts,
     /// What external identity providers publish.
     pub(crate) provider_documents: Arc<ProviderDocuments>,
     /// Refused requests of client apps that are to be recorded.
@@ -239,7 +238,6 @@ impl App {
             rights: Rights::default(),
             applications: Applications::default(),
             appearances: Appearances::default(),
-            sign_in_counts: Counts::default(),
             provider_documents: Arc::default(),
             refused_requests: RefusedRequests::default(),
             bodies: Bodies::of(limits.bodies_mib),
@@ -305,7 +303,7 @@ impl App {
     /// The OpenID provider, with this class of access to the store.
     pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
-        let (documents, counts) = (&self.provider_documents, &self.sign_in_counts);
+        let (documents, counts) = (&self.provider_documents, &self.metrics.sign_in_counts);
         Provider { store, tokens, context, applications, pool: &self.pool, documents, counts }
     }
 
@@ -407,7 +405,7 @@ impl App {
             self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
         }
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        respond(200, content_type, self.metrics.text(&self.store, &self.sign_in_counts))
+        respond(200, content_type, self.metrics.text(&self.store))
     }
 
     /// Logs what an operator must know; a client's errors are answered, not logged. Unavailability is logged

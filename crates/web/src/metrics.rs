@@ -162,6 +162,8 @@ pub struct Metrics {
     backfill_rows: Family<Doing, Gauge>,
     backfill_done: Family<Doing, Gauge>,
     sign_ins: Family<Proved, Counter>,
+    /// What the sign-in itself counts.
+    pub sign_in_counts: Counts,
     flows: Family<Posted, Counter>,
     refresh_reuse: Counter<u64, AtomicU64>,
     views_failed: Counter<u64, AtomicU64>,
@@ -227,6 +229,7 @@ impl Metrics {
             backfill_rows: Family::default(),
             backfill_done: Family::default(),
             sign_ins: Family::default(),
+            sign_in_counts: Counts::default(),
             flows: Family::default(),
             refresh_reuse: Counter::default(),
             views_failed: Counter::default(),
@@ -256,6 +259,10 @@ impl Metrics {
     fn with_sign_in_figures(mut self) -> Self {
         let about = "What people proved on pages, or did there, by whether it was right";
         self.registry.register("sign_ins", about, self.sign_ins.clone());
+        let about =
+            "How long external identity providers took to answer in sign-ins, by instance and outcome";
+        let seconds = self.sign_in_counts.providers.seconds.clone();
+        self.registry.register("provider_seconds", about, seconds);
         let about = "Posts from pages of sign-ins, by page and by where they led";
         self.registry.register("flows", about, self.flows.clone());
         let about = "Refresh tokens that were shown after they had been replaced: stolen ones, perhaps";
@@ -386,7 +393,8 @@ impl Metrics {
     }
 
     /// The metrics in Prometheus's text format.
-    pub fn text(&self, store: &Store, sign_ins: &Counts) -> String {
+    pub fn text(&self, store: &Store) -> String {
+        let sign_ins = &self.sign_in_counts;
         self.refresh_reuse.inner().store(sign_ins.reused.get(), Ordering::Relaxed);
         for (kind, count) in [("email", &sign_ins.mailed), ("sms", &sign_ins.texted)] {
             self.codes_sent.get_or_create(&Sent { kind }).inner().store(count.get(), Ordering::Relaxed);

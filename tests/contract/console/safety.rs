@@ -61,15 +61,11 @@ on_both_engines! {
         let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&plain))).await;
         assert!(!page.html.contains("not supported"), "{}", page.html);
-        let kind = world.all("IdpType?filter=name%20eq%20%22Facebook%22").await[0].clone();
-        let instance = world.make("IdpInstance", json!({ "name": "elsewhere", "idpTypeId": kind["id"] })).await;
         let identity = json!({ "clientAppId": plain["id"], "name": "ci", "issuer": "https://ci.example", "subject": "s" });
         let identity = world.make("ClientAppFederatedIdentity", identity).await;
         let uri = json!({ "clientAppId": plain["id"], "uri": "https://app.example/request.jwt" });
         let uri = world.make("ClientAppRequestUri", uri).await;
         for (resource, row, told) in [
-            ("IdpInstance", &instance, "Nobody can sign in by this instance"),
-            ("IdpType", &kind, "Nobody can sign in by instances of this type"),
             ("ClientAppFederatedIdentity", &identity, "Tokens of other issuers are not accepted as client authentication"),
             ("ClientAppRequestUri", &uri, "Authorization requests with a request URI are refused."),
         ] {

@@ -99,7 +99,8 @@ fn another(entry: &Entry, now: &str) -> String {
         Form::Links => "Help https://help.example.com".to_owned(),
         Form::Domain => "example.com".to_owned(),
         Form::Aaguids => "8446ccb9-ab1d-b374-750b-2367ff6f3a1f".to_owned(),
-        Form::CallbackPath => "/signin-oidc".to_owned(),
+        // each instance has its own
+        Form::CallbackPath => format!("/signin-{}", entry.owner.type_name()),
         Form::Scopes | Form::Identifiers | Form::AuthenticatorIssuer => "other".to_owned(),
         Form::Text
         | Form::Address

@@ -7,10 +7,9 @@ use super::{BASE, one, related, type_id};
 use crate::{each, id, list::encode};
 
 const OPEN_ID_CONNECT: &str = "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), \
-    CallbackPath, RequestResources, AdditionalScopes, ScimEnabled (false), ScimToken S, ScimTokenId, \
-    ScimUniqueIdentifierValues, ScimDeleteCascades (false), ScimRateLimit (100), ScimMassChangeLimit (500)";
-const ADFS: &str =
-    "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";
+    CallbackPath, RequestResources, AdditionalScopes, SignOutUpstream (false), ScimEnabled (false), ScimToken S, ScimTokenId, \
+    ScimUniqueIdentifierValues, ScimSubjectClaim (sub), ScimDeleteCascades (false), ScimRateLimit (100), ScimMassChangeLimit (500)";
+const ADFS: &str = "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, RequestResources, AdditionalScopes";
 const OTHERS: &str = "ClientId (mandatory), ClientSecret S (mandatory), CallbackPath, AdditionalScopes";
 const EMAIL: &str = "EMailSenderAddress, MailServerConfig S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5), ResendInterval (00:00:30)";
 const SMS: &str = "GatewayUrl, GatewayToken S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5), ResendInterval (00:00:30)";

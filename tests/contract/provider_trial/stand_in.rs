@@ -1,5 +1,7 @@
 //! An identity provider on this machine, which does right, and wrong as a test says.
 
+mod social;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -17,6 +19,7 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
+use chancery_testkit::World;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -72,6 +75,10 @@ pub struct Behaviour {
     pub encrypted_to: Option<Vec<u8>>,
     /// The public key by which the client's assertions are verified, in the place of its secret.
     pub asserted_by: Option<Vec<u8>>,
+    /// The access token.
+    pub access_token: Option<String>,
+    /// Members of the profile, at a provider that has no ID tokens.
+    pub profile: Value,
     /// What the last authorization request asked.
     pub asked: HashMap<String, String>,
 }
@@ -92,9 +99,29 @@ fn with(mut base: Value, more: &Value) -> Value {
     base
 }
 
+impl Behaviour {
+    /// `iss` of the answer: that of the discovery document.
+    fn names_itself_as(&self, issuer: &str) -> String {
+        if self.document["authorization_response_iss_parameter_supported"] == false {
+            return String::new();
+        }
+        format!("&iss={}", self.document["issuer"].as_str().unwrap_or(issuer))
+    }
+}
+
 impl StandIn {
     pub async fn start() -> Arc<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve_at(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    /// The provider whose addresses nobody sets, in the place of Google, Microsoft and the others.
+    pub fn in_place_of_the_public_ones(world: &World) -> Arc<Self> {
+        let listener = world.take_public_providers();
+        listener.set_nonblocking(true).unwrap();
+        Self::serve_at(TcpListener::from_std(listener).unwrap())
+    }
+
+    fn serve_at(listener: TcpListener) -> Arc<Self> {
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let [key, other] =
             [(); 2].map(|()| EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
@@ -121,20 +148,30 @@ impl StandIn {
     /// Somebody signs in at the address that a trial leads to: the query of the callback.
     pub fn sign_in(&self, url: &str) -> String {
         let (before, query) = url.split_once('?').unwrap();
-        assert_eq!(before, format!("{}/authorize", self.issuer));
+        assert!(before.starts_with(&format!("{}/", self.issuer)), "{url}");
         let asked = fields(query);
         assert_eq!(
             (asked["response_type"].as_str(), asked["code_challenge_method"].as_str()),
             ("code", "S256")
         );
-        let query = format!("code=the+code&state={}&iss={}", asked["state"], self.issuer);
-        self.behaviour().asked = asked;
+        let mut behaviour = self.behaviour();
+        // a provider that has no ID tokens does not name itself, either
+        let named =
+            if asked.contains_key("nonce") { behaviour.names_itself_as(&self.issuer) } else { String::new() };
+        let query = format!("code=the+code&state={}{named}", asked["state"]);
+        behaviour.asked = asked;
+        drop(behaviour);
         query
     }
 
     /// What the last sign-in asked for.
     pub fn asked(&self, name: &str) -> String {
         self.behaviour().asked[name].clone()
+    }
+
+    /// Whether the last sign-in asked for it.
+    pub fn asked_at_all(&self, name: &str) -> bool {
+        self.behaviour().asked.contains_key(name)
     }
 
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
@@ -165,8 +202,13 @@ impl StandIn {
 
     fn answer(&self, head: &str, body: &str) -> (u16, Value) {
         let behaviour = self.behaviour();
-        match head.split(' ').nth(1).unwrap() {
-            "/.well-known/openid-configuration" => {
+        let path = head.split(' ').nth(1).unwrap();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        if let Some(answer) = social::answer(&behaviour, (path, query), head, body) {
+            return answer;
+        }
+        match path {
+            "/.well-known/openid-configuration" | "/common/v2.0/.well-known/openid-configuration" => {
                 let at = |path: &str| format!("{}/{path}", self.issuer);
                 let document = json!({
                     "issuer": self.issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// An instance of type OpenIdConnect at a provider, for the app and its tenant.
-async fn connect(world: &World, home: &Home, name: &str, provider: &StandIn) -> Value {
+pub async fn connect(world: &World, home: &Home, name: &str, provider: &StandIn) -> Value {
     let made = make(world, name, "OpenIdConnect").await;
     for (option, value) in
         [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "quiet")]
@@ -64,7 +64,7 @@ pub async fn sign_in(
 }
 
 /// The tokens after a sign-in by the provider.
-async fn tokens(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &str)]) -> Value {
+pub async fn tokens(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &str)]) -> Value {
     let (_, answer) = sign_in(world, home, provider, more).await;
     let code = parameter(&answer, "code").unwrap_or_else(|| panic!("{answer}"));
     home.redeem(world, &code, &[]).await.is(200).json()
@@ -80,7 +80,7 @@ pub async fn people(world: &World, instance: &Value) -> Vec<Value> {
 }
 
 /// Whether the page says that the sign-in elsewhere did not work.
-fn has_failed(page: &Page) -> bool {
+pub fn has_failed(page: &Page) -> bool {
     page.html.contains("The sign-in there did not work")
 }
 
@@ -296,7 +296,7 @@ on_both_engines! {
         let (home, provider, _) = set_up(&world).await;
         let now = chancery_web::now().0 / 1000;
         for (demanded, sent) in [(vec![("prompt", "login")], "1800"), (vec![("prompt", "login"), ("max_age", "86400")], "1800")] {
-            for auth_time in [json!(null), json!(now - 23 * 3600)] {
+            for auth_time in [json!(null), json!(now - 23 * 3600), json!(now - 1700)] {
                 provider.behave(Behaviour { claims: json!({ "auth_time": auth_time }), ..Behaviour::default() });
                 let mut browser = Browser::new(&world);
                 let page = browser.open(&home.request(&demanded)).await;
@@ -306,21 +306,6 @@ on_both_engines! {
             tokens(&world, &home, &provider, &demanded).await;
             assert_eq!(provider.asked("max_age"), sent);
         }
-    }
-
-    /// With one path for each instance no provider gets the code of another one.
-    async fn a_callback_path_that_two_instances_have_serves_neither(world: World) {
-        let (home, provider, instance) = set_up(&world).await;
-        let other = make(&world, "Other", "OpenIdConnect").await;
-        for made in [&instance, &other] {
-            set_option(&world, made, "CallbackPath", "/signin-oidc").await;
-        }
-        let mut browser = Browser::new(&world);
-        let page = browser.open(&home.request(&[])).await;
-        let page = browser.open(&link(&page, "Continue with Partner")).await;
-        assert!(page.left.is_none() && has_failed(&page), "{}", page.html);
-        set_option(&world, &other, "CallbackPath", "/signin-other").await;
-        tokens(&world, &home, &provider, &[]).await;
     }
 
     /// A second factor there counts where the provider is believed.
@@ -444,5 +429,21 @@ on_both_engines! {
         let page = come_by(&mut browser, &page, "Partner", &provider).await;
         let answer = browser.go_on(&page).await;
         assert_eq!(parameter(&answer, "iss").unwrap(), format!("{}/t/{}", world.base, home.tenant));
+    }
+
+    /// How long a provider took is a metric of its instance.
+    async fn metrics_tell_how_long_a_provider_took(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        tokens(&world, &home, &provider, &[]).await;
+        set_option(&world, &instance, "Authority", "http://127.0.0.1:1").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
+        for outcome in ["ok", "failed"] {
+            let line = format!("chancery_provider_seconds_count{{instance=\"{}\",outcome=\"{outcome}\"}} 1", id(&instance));
+            assert!(text.contains(&line), "{line}");
+        }
     }
 }

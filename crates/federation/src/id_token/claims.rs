@@ -17,9 +17,8 @@ const LONGEST_SUBJECT: usize = 255;
 /// Judges all claims that matter, whichever of them are wrong.
 pub fn judge(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Check> {
     let client = expected.client;
-    let issuer = client.kind.issuer_of_token(expected.issuer, text(claims, "tid"));
     let mut checks = vec![
-        Check::same("tokenIssuer", "iss", text(claims, "iss").unwrap_or_default(), &issuer).by("Authority"),
+        issuer(claims, expected),
         audience(claims, &client.id),
         authorized_party(claims, &client.id),
         subject(claims),
@@ -44,7 +43,15 @@ pub fn judge(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Che
     checks
 }
 
-fn audiences(claims: &Json) -> Option<Vec<&str>> {
+fn issuer(claims: &Json, expected: &Expected<'_>) -> Check {
+    let found = text(claims, "iss").unwrap_or_default();
+    match expected.client.kind.issuer_of_token(expected.issuer, text(claims, "tid")) {
+        Some(issuer) => Check::same("tokenIssuer", "iss", found, &issuer).by("Authority"),
+        None => Check::failed("tokenIssuer", "tid is missing or no id: it names no organisation."),
+    }
+}
+
+pub fn audiences(claims: &Json) -> Option<Vec<&str>> {
     match claims.get("aud") {
         Some(Json::Text(one)) => Some(vec![one]),
         Some(Json::Array(items)) => items
@@ -86,7 +93,7 @@ fn subject(claims: &Json) -> Check {
     }
 }
 
-fn times(claims: &Json, now: i64) -> [Check; 2] {
+pub fn times(claims: &Json, now: i64) -> [Check; 2] {
     let moment = |name| if let Some(Json::Int(seconds)) = claims.get(name) { Some(*seconds) } else { None };
     let check = |name, (passed, detail): (bool, &str)| Check::new(name, passed, detail);
     let end = match moment("exp") {
@@ -109,13 +116,14 @@ fn times(claims: &Json, now: i64) -> [Check; 2] {
 
 /// Where a sign-in of a certain age was demanded, `auth_time` must tell one (section 3.1.3.7, rule 13).
 fn sign_in_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Check> {
-    let oldest = expected.demands.max_age?;
+    let max_age = expected.demands.max_age?;
     let check = |passed, detail: &str| Some(Check::new("authTime", passed, detail));
     let Some(Json::Int(time)) = claims.get("auth_time") else {
         return check(false, "auth_time is no whole number of seconds.");
     };
-    let oldest = i64::try_from(oldest).unwrap_or(i64::MAX).saturating_add(LEEWAY);
-    let is_recent = time.saturating_add(oldest) >= now;
+    let max_age = i64::try_from(max_age).unwrap_or(i64::MAX);
+    let since = expected.demands.since.unwrap_or_else(|| now.saturating_sub(max_age));
+    let is_recent = time.saturating_add(LEEWAY) >= since;
     check(
         is_recent,
         if is_recent {

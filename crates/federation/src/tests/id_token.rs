@@ -186,11 +186,11 @@ fn every_wrong_signature_is_told() {
 fn the_issuer_of_microsoft_follows_from_tid() {
     let (key, mut client) = (key(), client(Kind::Microsoft));
     let keys = json!([jwk(&key, "sig")]);
-    let issuer = client.kind.issuer("");
+    let issuer = client.kind.issuer(&client.authority);
     let failing_of = |client: &Client, iss: &str, tid: &str| {
         let mut claims = claims();
         (claims["iss"], claims["tid"]) = (json!(iss), json!(tid));
-        failing(&judged(&sign(&key, &header(), &claims), client, issuer, &keys).0)
+        failing(&judged(&sign(&key, &header(), &claims), client, &issuer, &keys).0)
     };
     let tid = "0190b5a0-0000-7000-8000-000000000001";
     let home = format!("https://login.microsoftonline.com/{tid}/v2.0");
@@ -198,15 +198,37 @@ fn the_issuer_of_microsoft_follows_from_tid() {
     for (iss, tid) in [
         (home.as_str(), "0190b5a0-0000-7000-8000-000000000002"),
         ("https://login.microsoftonline.com/x/../y/v2.0", "x/../y"),
-        (issuer, "{tenantid}x"),
+        (&issuer, "{tenantid}x"),
     ] {
-        let failed = failing_of(&client, iss, tid);
-        assert_eq!(failed.is_empty(), iss == issuer, "{iss}");
+        assert_eq!(failing_of(&client, iss, tid), ["tokenIssuer"], "{iss}");
     }
     client.tenants = vec!["0190b5a0-0000-7000-8000-000000000009".to_owned()];
     assert_eq!(failing_of(&client, &home, tid), ["tenant"]);
     client.tenants.push(tid.to_owned());
     assert_eq!(failing_of(&client, &home, tid), [""; 0]);
+}
+
+/// Of Microsoft's keys each signs for the issuer that it names.
+#[test]
+fn a_key_of_microsoft_signs_for_its_issuer_alone() {
+    let (key, client) = (key(), client(Kind::Microsoft));
+    let issuer = client.kind.issuer(&client.authority);
+    let tid = "0190b5a0-0000-7000-8000-000000000001";
+    let mut claims = claims();
+    (claims["iss"], claims["tid"]) = (json!(issuer.replace("{tenantid}", tid)), json!(tid));
+    let token = sign(&key, &header(), &claims);
+    for (of, wrong) in [
+        (Value::Null, &[][..]),
+        (json!(issuer), &[]),
+        (claims["iss"].clone(), &[]),
+        (json!(issuer.replace("{tenantid}", "9188040d-6c67-4c5b-b112-36a304b66dad")), &["key"]),
+    ] {
+        let mut jwk = jwk(&key, "sig");
+        if !of.is_null() {
+            jwk["issuer"] = of.clone();
+        }
+        assert_eq!(failing(&judged(&token, &client, &issuer, &json!([jwk])).0), wrong, "{of}");
+    }
 }
 
 /// Encrypts by RSA-OAEP-256 and A256GCM.

@@ -4,14 +4,15 @@ mod id_token;
 mod provider;
 mod requests;
 
-use crate::{Check, Client, Discovery, Kind, judge_discovery};
+use crate::{Addresses, Check, Client, Discovery, Kind, judge_discovery};
 
 const ISSUER: &str = "https://provider.example";
 
 fn client(kind: Kind) -> Client {
     Client {
         kind,
-        authority: kind.authority(ISSUER).to_owned(),
+        authority: kind.authority(ISSUER, &Addresses::default()),
+        subject_claim: "sub".to_owned(),
         id: "chancery".to_owned(),
         scopes: vec!["email".to_owned(), "openid".to_owned()],
         resources: vec!["https://api.example/".to_owned()],

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{ISSUER, client, discovery, document, failing};
 use crate::{
-    Kind, Proof, discovery_address, judge_answer, judge_discovery, judge_keys, judge_tokens, judge_user_info,
+    Evidence, Kind, Proof, discovery_address, judge_answer, judge_discovery, judge_keys, judge_tokens,
+    judge_user_info,
 };
 
 #[test]
@@ -45,10 +46,10 @@ fn microsoft_and_google_have_addresses_of_their_own() {
     let text = document.to_string();
     assert_eq!(failing(&judge_discovery(text.as_bytes(), &client(Kind::Microsoft)).0), [""; 0]);
     assert_eq!(failing(&judge_discovery(text.as_bytes(), &client(Kind::Google)).0), ["issuer"]);
-    for kind in [Kind::OpenIdConnect, Kind::Microsoft, Kind::Google] {
-        assert_eq!(Kind::named(&format!("{kind:?}")), Some(kind));
+    for kind in Kind::ALL {
+        assert_eq!((Kind::named(kind.name()), format!("{kind:?}").as_str()), (Some(kind), kind.name()));
     }
-    assert_eq!(Kind::named("AdfsOAuth"), None);
+    assert_eq!(Kind::named("UserStore"), None);
 }
 
 #[test]
@@ -84,8 +85,12 @@ fn every_wrong_answer_is_told() {
 #[test]
 fn every_wrong_answer_of_the_token_endpoint_is_told() {
     let good = json!({ "id_token": "i", "access_token": "a", "token_type": "bearer" });
-    let (check, tokens) = judge_tokens(200, good.to_string().as_bytes(), Proof::Basic);
-    assert!(check.passed && tokens.unwrap().id_token == "i");
+    let evidence = Evidence::IdToken { keys: String::new() };
+    let (check, tokens) = judge_tokens(200, good.to_string().as_bytes(), (Proof::Basic, &evidence));
+    assert!(check.passed && tokens.unwrap().id_token.as_deref() == Some("i"));
+    let without = json!({ "access_token": "a", "token_type": "bearer" }).to_string();
+    let (check, tokens) = judge_tokens(200, without.as_bytes(), (Proof::Basic, &Evidence::AccessToken));
+    assert!(check.passed && tokens.unwrap().id_token.is_none());
     for (status, body, proof, option) in [
         (200, json!([]), Proof::Basic, Some("Authority")),
         (200, json!({ "access_token": "a", "token_type": "Bearer" }), Proof::Basic, None),
@@ -98,7 +103,7 @@ fn every_wrong_answer_of_the_token_endpoint_is_told() {
         (400, json!({ "error": "invalid_target" }), Proof::Post, Some("RequestResources")),
         (500, json!({ "error": "server_error", "error_description": "later" }), Proof::Post, None),
     ] {
-        let (check, tokens) = judge_tokens(status, body.to_string().as_bytes(), proof);
+        let (check, tokens) = judge_tokens(status, body.to_string().as_bytes(), (proof, &evidence));
         assert!(!check.passed && tokens.is_none(), "{body}");
         assert_eq!((check.name, check.option), ("tokens", option), "{body}");
     }

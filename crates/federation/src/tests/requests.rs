@@ -19,6 +19,7 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
     let demands = Demands {
         login: true,
         max_age: Some(60),
+        since: None,
         login_hint: Some("ada@example.com".to_owned()),
         acr_values: vec!["mfa".to_owned(), "phr".to_owned()],
     };
@@ -34,9 +35,9 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
         ("redirect_uri", "https://id.example/external/1/callback"),
         ("scope", "openid profile email"),
         ("state", "s"),
-        ("nonce", "n"),
         ("code_challenge", challenge.as_str()),
         ("code_challenge_method", "S256"),
+        ("nonce", "n"),
         ("prompt", "login"),
         ("max_age", "60"),
         ("login_hint", "ada@example.com"),

@@ -71,7 +71,8 @@ impl<'a> Case<'a> {
         let fits = |session: &&SessionFacts| {
             let is_young = |proof: &Proof| {
                 let age = u64::try_from(self.now.0 - proof.at.0).unwrap_or(0);
-                request.max_age.is_none_or(|seconds| age <= seconds.saturating_mul(1000))
+                let is_dated = !matches!(proof.method, Method::External { auth_time: None, .. });
+                request.max_age.is_none_or(|seconds| is_dated && age <= seconds.saturating_mul(1000))
             };
             session.tenant == self.signed_in.tenant
                 && session.person == self.signed_in.person

@@ -172,6 +172,14 @@ fn max_age_counts_from_the_last_first_factor() {
     renewed.sessions[0].proofs.push(crate::Proof { at: NOON, ..proof(ALICE, STORE, Method::Password) });
     assert_eq!(done(&renewed.step(&aged(60), NOON.plus(MINUTE))).auth_time, NOON);
 
+    // a provider that does not tell when the person authenticated there may have done so long before
+    let mut elsewhere = world.clone();
+    elsewhere.sessions[0].proofs[0].method = Method::External { second_factor: false, auth_time: None };
+    elsewhere.sessions[0].proofs[0].instance = PROVIDER;
+    elsewhere.sessions[0].proofs.truncate(1);
+    let undated = elsewhere.step(&aged(u64::MAX), NOON);
+    assert!(matches!(undated, Step::FirstFactor(_)), "{undated:?}");
+
     // what is proven in the flow is proven after the request, whatever time the pages take
     let flow = world.after(&aged(0), by_password(ALICE));
     assert_eq!(done(&world.step(&flow, NOON.plus(MINUTE))).auth_time, NOON);

@@ -5,6 +5,7 @@ mod identity;
 mod record;
 mod request;
 mod revocation;
+mod sign_in;
 mod transition;
 
 use chancery_application::{APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity};
@@ -16,6 +17,7 @@ use chancery_resource::{Figure, FigureSource, FigureUnit};
 
 pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
 pub use revocation::{ReplacedIdentity, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
+pub use sign_in::{prove_replaced, prove_replacing};
 
 use record::{NewIdentityReplacement, Proof};
 

@@ -145,6 +145,34 @@ pub fn find_targets(
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     together::mark(tx, rows)?;
+    violations.extend(taken_paths(tx, rows)?);
+    Ok(violations)
+}
+
+/// The rows whose callback path another instance has: with one path for each, no provider gets the code of another one (mix-up, RFC
+/// 9700, section 4.4).
+fn taken_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
+    let mut proposed = HashSet::new();
+    for (index, row) in rows.iter().enumerate() {
+        let path = row.text(OptionRow::VALUE).unwrap_or_default();
+        // what is not in the form of a path serves nobody
+        let is_path = entry_of(row.values).is_some_and(|entry| !entry.is_wrong(path));
+        if row.text(OptionRow::NAME) != Some("CallbackPath") || path.is_empty() || !is_path {
+            continue;
+        }
+        if row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path)) {
+            continue;
+        }
+        let text =
+            "SELECT 1 FROM option_value WHERE name = 'CallbackPath' AND value = ?1 AND id <> ?2 LIMIT 1";
+        let own = OptionRow::ID.field().value(row.values).clone();
+        let is_taken = tx.one(text, &[path.into(), own], |_| Ok(()))?.is_some();
+        if !proposed.insert(path.to_owned()) || is_taken {
+            let detail = "is the callback path of another instance: each must have its own";
+            violations.push(wrong(index, OptionRow::VALUE, detail));
+        }
+    }
     Ok(violations)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use chancery_credential::hash::Parameters;
+use chancery_federation::Addresses;
 use chancery_fetch::Outbound;
 
 use crate::{
@@ -85,6 +86,8 @@ pub struct AppContext {
     pub send_text: SendText,
     /// Asks servers that administrators name.
     pub ask_elsewhere: AskElsewhere,
+    /// Where the identity providers are whose addresses are the same for everybody.
+    pub provider_addresses: Addresses,
     /// Previews tokens of client apps by the code that issues them, which the services do not depend on.
     pub preview_tokens: Run,
 }

@@ -9,6 +9,8 @@ pub enum Beside {
     AtLeast(&'static str),
     /// Set, where the option of this name is.
     NeededBy(&'static str),
+    /// Set, unless the option of this name is not set, or has this value.
+    NeededUnless(&'static str, &'static str),
 }
 
 /// The options that depend on others of their owner.
@@ -21,6 +23,8 @@ const TOGETHER: &[(Owner, &str, Beside)] = &[
         Beside::AtLeast("TemporaryAccessPassDefaultLifetime"),
     ),
     (Owner::UserStore, "EMailSenderAddress", Beside::NeededBy("MailServerConfig")),
+    // a claim that an administrator of a tenant there can set must be told by a tenant that is trusted
+    (Owner::OpenIdConnect, "ScimUniqueIdentifierValues", Beside::NeededUnless("ScimSubjectClaim", "sub")),
     (Owner::Tenant, "RefreshTokenAbsoluteLifetime", Beside::AtLeast("RefreshTokenLifetime")),
     (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("SessionLifetime")),
     (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("BrowserSessionLifetime")),
@@ -30,7 +34,7 @@ impl Beside {
     /// The name of the other option.
     pub const fn other(self) -> &'static str {
         match self {
-            Self::AtLeast(name) | Self::NeededBy(name) => name,
+            Self::AtLeast(name) | Self::NeededBy(name) | Self::NeededUnless(name, _) => name,
         }
     }
 
@@ -46,6 +50,7 @@ impl Beside {
                 value(text, entry.name) < value(other, name)
             }
             Self::NeededBy(_) => text.is_empty() && !other.is_empty(),
+            Self::NeededUnless(_, value) => text.is_empty() && !other.is_empty() && other != value,
         }
     }
 }

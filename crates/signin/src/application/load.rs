@@ -37,15 +37,15 @@ const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a 
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
-/// User stores and providers of kinds that are served. A provider without one of its mandatory options is not usable.
+/// User stores and external providers. A provider without one of its mandatory options is not usable.
 const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
     i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed \
     FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
-    WHERE a.id = ?1 AND i.is_active AND y.is_active AND (i.store_name_key IS NOT NULL OR ( \
-    i.idp_type = 'OpenIdConnect' AND (SELECT count(*) FROM option_value m \
-    WHERE m.apply_to_idp_instance_id = i.id AND m.name IN ('Authority', 'ClientId', 'ClientSecret')) = 3)) \
+    WHERE a.id = ?1 AND i.is_active AND y.is_active AND (i.store_name_key IS NOT NULL OR (SELECT count(*) FROM option_value m \
+    WHERE m.apply_to_idp_instance_id = i.id AND (m.name IN ('ClientId', 'ClientSecret') \
+    OR (m.name = 'Authority' AND i.idp_type IN ('OpenIdConnect', 'AdfsOAuth')))) = CASE WHEN i.idp_type IN ('OpenIdConnect', 'AdfsOAuth') THEN 3 ELSE 2 END) \
     AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
     AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
 const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error FROM client_app a \

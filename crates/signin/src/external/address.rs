@@ -93,6 +93,7 @@ pub fn demands(kept: &KeptFlow) -> Demands {
     Demands {
         login: login || kept.flow.is_other_account(),
         max_age: request.max_age.into_iter().chain(anew).min(),
+        since: None,
         login_hint: authorization.as_ref().and_then(|request| request.login_hint.clone()),
         acr_values: authorization.map(|request| request.acr_values.classes).unwrap_or_default(),
     }
@@ -100,7 +101,12 @@ pub fn demands(kept: &KeptFlow) -> Demands {
 
 /// What was demanded when the browser was sent.
 pub fn demands_of(kept: &KeptFlow, sent: &SentTo) -> Demands {
-    Demands { login: sent.login, ..demands(kept) }
+    let demanded = demands(kept);
+    let is_new = matches!(kept.flow.request().prompt, Prompt::Pages { login: true, .. });
+    // a new sign-in is one since the browser was sent
+    let age = demanded.max_age.map(|age| if is_new { 0 } else { i64::try_from(age).unwrap_or(i64::MAX) });
+    let since = age.map(|age| sent.on.div_euclid(1000).saturating_sub(age));
+    Demands { login: sent.login, since, ..demanded }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl Told {
     /// What was told in this sign-in; `None` where nobody signed in.
     pub fn of(completed: &Completed, provider: &OfferedProvider) -> Option<Self> {
         let id_token = completed.id_token.as_ref()?;
-        let subject = text(id_token, "sub").filter(|subject| {
+        let subject = completed.subject.clone().filter(|subject| {
             // what an identity would hold in another form could be somebody else's
             subject.chars().count() <= LONGEST_SUBJECT
                 && Name::new(subject.clone()).is_ok_and(|name| name.as_str() == subject)

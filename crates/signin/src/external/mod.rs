@@ -4,12 +4,16 @@
 mod address;
 mod claims;
 mod person;
+mod sign_out;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use chancery_federation::Check;
 use chancery_flow::{Method, Proven, Step};
-use chancery_management::idp_instance::connection::{Asking, Connection, Returned, begin, complete};
+use chancery_management::{
+    identity_replacement::prove_replacing,
+    idp_instance::connection::{Asking, Connection, Returned, begin, complete},
+};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, Scope, StateTable, Tx};
 use chancery_store::Mode;
@@ -77,17 +81,20 @@ impl Provider<'_> {
     ) -> Result<Outcome, Problem> {
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
         let secret = Secret::new();
-        let begun = begin(self.asking(visit.now), connection).await;
+        let demands = address::demands(&kept);
+        let asked = Instant::now();
+        let begun = begin(self.asking(visit.now), connection, &demands).await;
         let Some(discovery) = begun.discovery.as_ref().filter(|_| begun.can_go_on()) else {
+            self.counts.providers.note(provider.id, false, asked.elapsed());
             log(provider, &begun.checks);
             return Ok(failed(kept, "provider_failed"));
         };
-        let demands = address::demands(&kept);
         let sent = SentTo {
             instance: provider.id,
             path: begun.connection.path.clone(),
             seed: secret.text(),
             login: demands.login,
+            on: visit.now.0,
         };
         let address = secret.address(
             &self.context.master,
@@ -151,7 +158,9 @@ impl Provider<'_> {
             demands,
             assertion_id: secret.assertion_id(),
         };
+        let asked = Instant::now();
         let completed = complete(self.asking(visit.now), connection, returned).await;
+        self.counts.providers.note(provider.id, completed.has_passed(), asked.elapsed());
         let Some(told) = Told::of(&completed, &provider).filter(|_| completed.has_passed()) else {
             log(&provider, &completed.checks);
             return Ok((
@@ -239,6 +248,8 @@ fn decide(
 ) -> Result<Ended, Problem> {
     let context = Context::of_server(&completion.app, Scope::Everything, completion.now);
     let application = &completion.circumstances.application;
+    // also where the person cannot sign in yet by the identity that is to be
+    prove_replacing(&context, tx, (provider.id, told.subject.as_str()))?;
     // nobody becomes a platform user who is refused anyway
     let is_at_home =
         application.allow_cross_subscription || application.subscription == provider.subscription;

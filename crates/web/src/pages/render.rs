@@ -30,6 +30,9 @@ const LONGEST_FRAMES: usize = 1_000;
 /// customer load no picture from elsewhere, whose address could tell it.
 const HOLD_SECRETS: [&str; 3] = ["Continue", "Enrol", "PasswordReset"];
 
+/// How long a page with frames waits for them before it leads on, in seconds.
+const FRAMES_SECONDS: u8 = 3;
+
 /// A page with what its form needs.
 pub struct Shown {
     /// The page.
@@ -105,7 +108,8 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     set(header::X_FRAME_OPTIONS, "DENY");
     set(header::CONTENT_LANGUAGE, language.tag());
     if let Some(address) = refresh {
-        set(header::REFRESH, &format!("0; url={address}"));
+        let seconds = if frames.is_empty() { 0 } else { FRAMES_SECONDS };
+        set(header::REFRESH, &format!("{seconds}; url={address}"));
     }
     browser.cookies.write(&mut response);
     response

@@ -81,8 +81,9 @@ impl Browser<'_> {
         }
         // proofs of a sign-in in progress would sign in whoever continues it
         self.cookies.forget_flows();
-        let mut response = match &done.back {
-            Some(back) if !is_post && done.frames.is_empty() => leave(back),
+        let done = done.by_way_of_the_provider(&self.app.context.master, &self.visit)?;
+        let mut response = match done.next() {
+            Some(next) if !is_post && done.frames.is_empty() => leave(next),
             _ => {
                 let sealed = done.seal(&self.app.context.master, &self.visit)?;
                 if sealed.len() > LONGEST_LOCATION {
@@ -99,7 +100,8 @@ impl Browser<'_> {
 
     /// The page after the sign-out.
     pub(super) async fn signed_out(self) -> Response<AnswerBody> {
-        let sealed = self.parameter("done").unwrap_or_default();
+        // an external identity provider that leads back tells it as the state
+        let sealed = self.parameter("done").or_else(|| self.parameter("state")).unwrap_or_default();
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
             return error_page(&self, PageError::GONE).await;
         };
@@ -108,8 +110,8 @@ impl Browser<'_> {
 
     async fn show_signed_out(self, done: SignedOut) -> Response<AnswerBody> {
         // a long address is a link on the page, not a header
-        let refresh =
-            done.back.clone().filter(|back| done.frames.is_empty() && back.len() <= LONGEST_REFRESH);
+        let leads_on = done.frames.is_empty() || done.upstream.is_some();
+        let refresh = done.next().filter(|next| leads_on && next.len() <= LONGEST_REFRESH).map(str::to_owned);
         let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };
         page(&self, shown, SIGN_OUT).await
     }

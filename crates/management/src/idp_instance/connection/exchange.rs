@@ -1,8 +1,9 @@
 //! What this server and a provider tell each other, one request after another: each answer is judged, and what cannot go on stops.
 
 use chancery_federation::{
-    Check, Demands, Discovery, Expected, Proof, Tokens, choose_proof, discovery_address, has_passed,
-    judge_answer, judge_discovery, judge_id_token, judge_keys, judge_request, judge_tokens, judge_user_info,
+    Check, Demands, Discovery, Evidence, Expected, Kind, Proof, Tokens, adfs_endpoints, choose_proof,
+    discovery_address, has_passed, judge_adfs_token, judge_answer, judge_demands, judge_discovery,
+    judge_id_token, judge_keys, judge_profile, judge_request, judge_tokens, judge_user_info, profile_address,
     token_request,
 };
 use chancery_oauth::Jwk;
@@ -15,7 +16,7 @@ use super::{Asking, Connection};
 const MOST: usize = 50;
 
 /// What cannot be asked for: a provider would only refuse it.
-const STOPPING: [&str; 2] = ["scopes", "callback"];
+const STOPPING: [&str; 5] = ["scopes", "callback", "authTime", "subjectClaim", "resources"];
 
 /// What was found before anybody signs in.
 pub struct Begun {
@@ -34,16 +35,48 @@ impl Begun {
     }
 }
 
-/// Reads what the provider says of itself, and judges that.
-pub async fn begin(asking: Asking, mut connection: Connection) -> Begun {
+/// Reads what the provider says of itself, and judges that by what is demanded of the sign-in.
+pub async fn begin(asking: Asking, mut connection: Connection, demands: &Demands) -> Begun {
     let mut checks = std::mem::take(&mut connection.checks);
     checks.extend(judge_request(&connection.client));
     let (found, discovery) = discover(&asking, &connection).await;
     checks.extend(found);
+    checks.extend(
+        discovery.as_ref().and_then(|discovery| judge_demands(discovery, &connection.client, demands)),
+    );
     Begun { connection, discovery, checks }
 }
 
+/// Where a provider ends its sessions.
+///
+/// # Errors
+/// Why that is not known.
+pub async fn end_session_endpoint(asking: Asking, connection: Connection) -> Result<String, String> {
+    let (checks, discovery) = discover(&asking, &connection).await;
+    let discovery = discovery.filter(|_| has_passed(&checks)).ok_or_else(|| {
+        let wrong = checks.iter().filter(|check| !check.passed).map(|check| check.detail.as_str());
+        wrong.collect::<Vec<_>>().join(" ")
+    })?;
+    discovery.end_session_endpoint.ok_or_else(|| "The provider names no end_session_endpoint.".to_owned())
+}
+
 async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
+    if let Some(fixed) = &connection.fixed {
+        return (vec![choose_proof(fixed, false).0], Some(fixed.clone()));
+    }
+    if let (Kind::AdfsOAuth, Some(keys)) = (connection.client.kind, &connection.token_keys) {
+        if keys.is_empty() {
+            let detail = "No linked certificate of type AdfsOAuthTokenSigning can be used: link the one that AD FS signs by now.";
+            return (vec![Check::failed("tokenCertificate", detail).by("certStores")], None);
+        }
+        if connection.client.resources.is_empty() {
+            let detail = "AD FS issues access tokens for a resource alone: set RequestResources to the identifier of this server there.";
+            return (vec![Check::failed("resources", detail).by("RequestResources")], None);
+        }
+        let (check, endpoints) = adfs_endpoints(&connection.client);
+        let Some(endpoints) = endpoints else { return (vec![check], None) };
+        return (vec![check, choose_proof(&endpoints, false).0], Some(endpoints));
+    }
     let address = discovery_address(&connection.client.authority);
     match asking.document(&address).await {
         Ok((document, was_kept)) => {
@@ -89,8 +122,12 @@ pub fn parameters(query: &str) -> Vec<(String, String)> {
 pub struct Completed {
     /// What was looked at.
     pub checks: Vec<Check>,
-    /// The claims of the ID token.
+    /// The claims that tell who signed in: of the ID token, or of what the provider has in its place.
     pub id_token: Option<Json>,
+    /// Who signed in, as the person's identity names it.
+    pub subject: Option<String>,
+    /// What told the claims.
+    pub evidence: Option<Evidence>,
     /// The claims of the UserInfo endpoint.
     pub user_info: Option<Json>,
 }
@@ -111,6 +148,7 @@ pub async fn complete(asking: Asking, mut connection: Connection, returned: Retu
     let (checks, discovery) = discover(&asking, &connection).await;
     completed.checks.extend(checks);
     let Some(discovery) = discovery else { return completed };
+    completed.checks.extend(judge_demands(&discovery, &connection.client, &returned.demands));
     let (checks, code) = judge_answer(&returned.parameters, &discovery);
     completed.checks.extend(checks);
     let Some(code) = code else { return completed };
@@ -118,7 +156,7 @@ pub async fn complete(asking: Asking, mut connection: Connection, returned: Retu
     let Some(tokens) = redeem(&asking, at, &code, &returned, &mut completed.checks).await else {
         return completed;
     };
-    let subject = judge(&asking, at, &tokens, &returned, &mut completed).await;
+    let subject = identify(&asking, at, &tokens, &returned, &mut completed).await;
     if let (Some(subject), Some(url)) = (subject, &discovery.userinfo_endpoint) {
         let answer = asking.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
         let (check, claims) = match answer {
@@ -138,8 +176,11 @@ async fn redeem(
     returned: &Returned,
     checks: &mut Vec<Check>,
 ) -> Option<Tokens> {
-    let (_, proof) = choose_proof(discovery, connection.signing.is_some());
-    let shown = match (&connection.signing, proof) {
+    // a key proves this server to an OpenID provider alone
+    let signing =
+        connection.signing.as_ref().filter(|_| matches!(discovery.evidence, Evidence::IdToken { .. }));
+    let (_, proof) = choose_proof(discovery, signing.is_some());
+    let shown = match (signing, proof) {
         (Some(signing), Proof::PrivateKey) => {
             let now = asking.now.0.div_euclid(1000);
             match signing.assertion(discovery, &connection.client, &returned.assertion_id, now) {
@@ -157,56 +198,95 @@ async fn redeem(
     let sent =
         ElsewhereRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
     let (check, tokens) = match (asking.ask)(sent).await {
-        Ok((status, body)) => judge_tokens(status, &body, proof),
+        Ok((status, body)) => judge_tokens(status, &body, (proof, &discovery.evidence)),
         Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
     };
     checks.push(check);
     tokens
 }
 
-/// Judges the ID token by the provider's keys; its subject. Where a key is missing that the provider may have begun to use since its keys
-/// were read, they are read once more.
-async fn judge(
+/// Judges what tells who signed in; the subject.
+async fn identify(
     asking: &Asking,
-    (connection, discovery): (&Connection, &Discovery),
+    at: (&Connection, &Discovery),
     tokens: &Tokens,
     returned: &Returned,
     completed: &mut Completed,
 ) -> Option<String> {
-    let found = asking.document(&discovery.jwks_uri).await;
+    let (connection, discovery) = at;
+    let (checks, claims) = match (&discovery.evidence, &tokens.id_token) {
+        (Evidence::IdToken { keys }, Some(id_token)) => {
+            judge(asking, at, (keys, id_token, &tokens.access_token), returned).await
+        }
+        (Evidence::IdToken { .. }, None) => return None,
+        (Evidence::AccessToken, _) => judge_adfs_token(
+            &tokens.access_token,
+            &connection.client,
+            connection.token_keys.as_deref().unwrap_or_default(),
+            asking.now,
+        ),
+        (Evidence::Profile { address }, _) => {
+            let address =
+                profile_address(&connection.client, address, (&tokens.access_token, &connection.secret));
+            let (check, claims) =
+                match asking.get(&address, Some(format!("Bearer {}", tokens.access_token))).await {
+                    Ok(document) => judge_profile(&document, &connection.client, &discovery.issuer),
+                    Err(why) => (Check::failed("profile", format!("The profile: {why}.")), None),
+                };
+            (vec![check], claims)
+        }
+    };
+    completed.checks.extend(checks);
+    let claims = claims?;
+    let subject =
+        if let Some(Json::Text(subject)) = claims.get("sub") { subject.clone() } else { String::new() };
+    match claims.get(&connection.client.subject_claim) {
+        Some(Json::Text(found)) if !found.is_empty() => completed.subject = Some(found.clone()),
+        _ => {
+            let detail = format!("The claim {} is missing or no text.", connection.client.subject_claim);
+            completed.checks.push(Check::failed("subject", detail).by("ScimSubjectClaim"));
+        }
+    }
+    completed.evidence = Some(discovery.evidence.clone());
+    completed.id_token = Some(claims);
+    Some(subject)
+}
+
+/// Judges the ID token by the provider's keys; its claims. Where a key is missing that the provider may have begun to use since its keys
+/// were read, they are read once more.
+async fn judge(
+    asking: &Asking,
+    (connection, discovery): (&Connection, &Discovery),
+    (jwks_uri, id_token, access_token): (&str, &str, &str),
+    returned: &Returned,
+) -> (Vec<Check>, Option<Json>) {
+    let found = asking.document(jwks_uri).await;
     let was_kept = matches!(found, Ok((_, true)));
     let judged = |document: Result<std::sync::Arc<Vec<u8>>, String>, was_kept: bool| {
         let (check, keys) = match document {
             Ok(document) => {
                 let (check, keys) = judge_keys(&document);
                 if !was_kept && check.passed && !keys.is_empty() {
-                    asking.keep(&discovery.jwks_uri, &document);
+                    asking.keep(jwks_uri, &document);
                 }
                 (check, keys)
             }
-            Err(why) => (Check::failed("keys", format!("{}: {why}.", discovery.jwks_uri)), Vec::new()),
+            Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
-        let (checks, claims) = judge_id_token(
-            &tokens.id_token,
-            &expected((connection, discovery), tokens, returned, &keys, asking),
-        );
+        let expected = expected((connection, discovery), access_token, returned, &keys, asking);
+        let (checks, claims) = judge_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
     let (mut checks, mut claims) = judged(found.map(|(document, _)| document), was_kept);
     if was_kept && checks.iter().any(|check| check.name == "key" && !check.passed) {
-        (checks, claims) = judged(asking.read(&discovery.jwks_uri).await, false);
+        (checks, claims) = judged(asking.read(jwks_uri).await, false);
     }
-    completed.checks.extend(checks);
-    let claims = claims?;
-    let subject =
-        if let Some(Json::Text(subject)) = claims.get("sub") { subject.clone() } else { String::new() };
-    completed.id_token = Some(claims);
-    Some(subject)
+    (checks, claims)
 }
 
 fn expected<'a>(
     (connection, discovery): (&'a Connection, &'a Discovery),
-    tokens: &'a Tokens,
+    access_token: &'a str,
     returned: &'a Returned,
     keys: &'a [Jwk],
     asking: &Asking,
@@ -217,7 +297,7 @@ fn expected<'a>(
         keys,
         opening: &connection.opening,
         nonce: &returned.secrets.nonce,
-        access_token: &tokens.access_token,
+        access_token,
         demands: &returned.demands,
         now: asking.now,
     }

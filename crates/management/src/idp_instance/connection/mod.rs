@@ -1,4 +1,4 @@
-//! The connection to an OpenID provider: what an instance is set to, and what this server and the provider tell each other. A trial
+//! The connection to an external identity provider: what an instance is set to, and what this server and the provider tell each other. A trial
 //! and a sign-in use the same.
 
 mod documents;
@@ -11,9 +11,10 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
-use chancery_certificate::PrivateKey;
-use chancery_federation::{Check, Client, Kind, SigningKey};
+use chancery_certificate::{PrivateKey, facts_of};
+use chancery_federation::{Check, Client, Discovery, Kind, SigningKey, fixed_endpoints};
 use chancery_jwe::OpeningKey;
+use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
     AppContext, MasterKey, StoreError, Tx, open_secret,
@@ -22,7 +23,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 pub use documents::{Asking, Documents};
-pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, parameters};
+pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
 
 /// What an instance is set to, as far as signing in there needs it.
 pub struct Connection {
@@ -34,6 +35,13 @@ pub struct Connection {
     pub signing: Option<SigningKey>,
     /// The keys of linked certificates that open tokens.
     pub opening: Vec<OpeningKey>,
+    /// The keys of linked certificates by which AD FS signs access tokens, where such a certificate is linked: none where none of them
+    /// can be used.
+    pub token_keys: Option<Vec<Jwk>>,
+    /// `SignOutUpstream`
+    pub signs_out_upstream: bool,
+    /// The endpoints, where they are the same for everybody.
+    pub fixed: Option<Discovery>,
     /// The path of the callback.
     pub path: String,
     /// What is wrong with options and certificates themselves.
@@ -51,46 +59,74 @@ impl Connection {
         (id, kind): (Uuid, Kind),
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        let owner = match kind {
-            Kind::OpenIdConnect => Owner::OpenIdConnect,
-            Kind::Microsoft => Owner::Microsoft,
-            Kind::Google => Owner::Google,
+        let (owner, is_addressed, has_resources) = match kind {
+            Kind::OpenIdConnect => (Owner::OpenIdConnect, true, true),
+            Kind::AdfsOAuth => (Owner::AdfsOAuth, true, true),
+            Kind::Microsoft => (Owner::Microsoft, false, false),
+            Kind::Google => (Owner::Google, false, false),
+            Kind::Facebook => (Owner::Facebook, false, false),
+            Kind::Twitter => (Owner::Twitter, false, false),
         };
         let options = options(&app.master, tx, owner, id.into())?;
         let listed = |name: &str| words(options.text(name)).map(str::to_owned).collect();
-        let is_open = kind == Kind::OpenIdConnect;
-        let own = |name: &str| if is_open { listed(name) } else { Vec::new() };
+        let only = |is_set: bool, name: &str| if is_set { listed(name) } else { Vec::new() };
         let path = match options.text("CallbackPath") {
             "" => format!("/external/{id}/callback"),
             path => path.to_owned(),
         };
-        let authority = if is_open { options.text("Authority") } else { "" };
+        let authority = if is_addressed { options.text("Authority") } else { "" };
         let client = Client {
             kind,
-            authority: kind.authority(authority).to_owned(),
+            authority: kind.authority(authority, &app.provider_addresses),
             id: options.text("ClientId").to_owned(),
             scopes: listed("AdditionalScopes"),
-            resources: own("RequestResources"),
-            tenants: own("ScimUniqueIdentifierValues"),
+            resources: only(has_resources, "RequestResources"),
+            subject_claim: if kind == Kind::OpenIdConnect { options.text("ScimSubjectClaim") } else { "sub" }
+                .to_owned(),
+            tenants: only(kind == Kind::OpenIdConnect, "ScimUniqueIdentifierValues"),
             redirect_uri: format!("{}{path}", app.public_url),
         };
         let secret = Secret::new(options.text("ClientSecret"));
-        let mut connection =
-            Self { client, secret, signing: None, opening: Vec::new(), path, checks: Vec::new() };
+        let mut connection = Self {
+            fixed: fixed_endpoints(kind, &app.provider_addresses),
+            client,
+            secret,
+            signing: None,
+            opening: Vec::new(),
+            token_keys: None,
+            signs_out_upstream: kind == Kind::OpenIdConnect && options.flag("SignOutUpstream"),
+            path,
+            checks: Vec::new(),
+        };
         connection.read_certificates(&app.master, tx, id.into(), now)?;
-        connection.check_path(tx, options.text("CallbackPath"))?;
+        connection.check_path(tx, id, options.text("CallbackPath"))?;
+        connection.check_subject();
         Ok(connection)
     }
 
-    /// With one path for each instance, no provider gets the code of another one (mix-up, RFC 9700, section 4.4).
-    fn check_path(&mut self, tx: &mut Tx<'_>, path: &str) -> Result<(), StoreError> {
-        let text = "SELECT count(*) FROM option_value WHERE name = 'CallbackPath' AND value = ?1";
-        let count = if path.is_empty() { None } else { tx.one(text, &[path.into()], |row| row.int(0))? };
-        if count.unwrap_or_default() > 1 {
+    /// With one path for each instance, no provider gets the code of another one (mix-up, RFC 9700, section 4.4). No option is set to the
+    /// path of another instance; of those that an older release let in, the first counts.
+    fn check_path(&mut self, tx: &mut Tx<'_>, instance: Uuid, path: &str) -> Result<(), StoreError> {
+        if path.is_empty() {
+            return Ok(());
+        }
+        let text = "SELECT apply_to_idp_instance_id FROM option_value WHERE name = 'CallbackPath' AND value = ?1 \
+            ORDER BY rid LIMIT 1";
+        let first = tx.one(text, &[path.into()], |row| row.id(0))?;
+        if first.is_some_and(|first| first != instance) {
             let detail = "Another instance has the same CallbackPath: each must have its own.";
             self.checks.push(Check::failed("callback", detail).by("CallbackPath"));
         }
         Ok(())
+    }
+
+    /// A claim that whoever administers an organisation sets tells who somebody is within that organisation alone.
+    fn check_subject(&mut self) {
+        if self.client.subject_claim != "sub" && self.client.tenants.is_empty() {
+            let detail =
+                "ScimSubjectClaim needs ScimUniqueIdentifierValues: the organisations whose claim counts.";
+            self.checks.push(Check::failed("subjectClaim", detail).by("ScimUniqueIdentifierValues"));
+        }
     }
 
     /// Reads the linked certificates that are of use: of each type those that end last come first.
@@ -101,37 +137,52 @@ impl Connection {
         instance: Value,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let kind = self.client.kind;
+        let (is_oidc, is_adfs) = (kind.has_id_tokens(), kind == Kind::AdfsOAuth);
         let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
             FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
             JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-            WHERE i.id = ?1 ORDER BY c.cert_type NOT IN ('OidcTokenSigning', 'OidcTokenEncryption'), c.valid_to DESC, c.id \
-            LIMIT 20";
-        tx.query(text, &[instance], |row| {
+            WHERE i.id = ?1 ORDER BY CASE WHEN c.cert_type = ?2 THEN 0 \
+            WHEN c.cert_type IN ('OidcTokenSigning', 'OidcTokenEncryption') THEN 1 ELSE 2 END, c.valid_to DESC, c.id LIMIT 20";
+        let first = if is_adfs { "AdfsOAuthTokenSigning" } else { "OidcTokenSigning" };
+        tx.query(text, &[instance, first.into()], |row| {
             let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
-            let is_of_use = ["OidcTokenSigning", "OidcTokenEncryption"].contains(&kind);
             let is_valid = (row.int(5)?..row.int(6)?).contains(&now.0);
             let sealed = if row.is_null(4)? { None } else { Some(row.text(4)?) };
-            let key = sealed.filter(|_| is_of_use && is_valid).and_then(|sealed| {
-                let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed)?;
+            let key = || {
+                let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed?)?;
                 PrivateKey::read(&BASE64_STANDARD.decode(text).ok()?, None).ok()
-            });
-            let is_used = match (kind, key) {
-                ("OidcTokenSigning", Some(key)) => {
+            };
+            let (is_of_use, is_used) = match kind {
+                "OidcTokenSigning" if is_oidc => {
                     let x5t = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, row.bytes(3)?));
-                    self.signing.get_or_insert(SigningKey { key, x5t });
-                    true
+                    let found = Some(()).filter(|()| is_valid).and_then(|()| key());
+                    let is_used = found.is_some();
+                    if let (None, Some(key)) = (&self.signing, found) {
+                        self.signing = Some(SigningKey { key, x5t });
+                    }
+                    (true, is_used)
                 }
-                ("OidcTokenEncryption", Some(key)) => {
-                    let key = OpeningKey::read(key.expose_pkcs8());
-                    let is_fit = key.is_some();
-                    self.opening.extend(key);
-                    is_fit
+                "OidcTokenEncryption" if is_oidc => {
+                    let found = Some(()).filter(|()| is_valid).and_then(|()| key());
+                    let found = found.and_then(|key| OpeningKey::read(key.expose_pkcs8()));
+                    let is_used = found.is_some();
+                    self.opening.extend(found);
+                    (true, is_used)
                 }
-                _ => false,
+                "AdfsOAuthTokenSigning" if is_adfs => {
+                    let found = facts_of(row.bytes(3)?).ok().filter(|_| is_valid);
+                    let found =
+                        found.and_then(|facts| PublicKey::from_spki(&facts.subject_public_key_info).ok());
+                    let is_used = found.is_some();
+                    self.token_keys.get_or_insert_default().extend(found.map(Jwk::of));
+                    (true, is_used)
+                }
+                _ => (false, false),
             };
             if !is_used {
                 let why = if is_of_use {
-                    "it is not valid now, or has no private key of a kind that serves"
+                    "it is not valid now, or has no key of a kind that serves"
                 } else {
                     "certificates of this type are not used here"
                 };

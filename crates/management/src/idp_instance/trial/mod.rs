@@ -19,6 +19,8 @@ use super::{
     look_up::find,
 };
 
+/// A trial demands nothing of the sign-in.
+static NO_DEMANDS: Demands = Demands::NONE;
 /// How long a trial may take, in ms.
 const LONGEST: i64 = 10 * 60_000;
 
@@ -69,7 +71,10 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let Some(begun) = call.result::<Begun>(0)? else {
         let connection = connection(call, tx, &instance)?;
-        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, begin(asking(call), connection))));
+        return Ok(Answer::after(Work::waiting(
+            Purpose::Elsewhere,
+            begin(asking(call), connection, &NO_DEMANDS),
+        )));
     };
     let client = &begun.connection.client;
     let url = match (&begun.discovery, call.context.actor) {
@@ -140,7 +145,7 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
     let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
     let Some(kind) = Kind::named(kind_name) else {
         return Err(Problem::conflict(format!(
-            "An instance of type {kind_name} cannot be tried out: OpenIdConnect, Microsoft and Google can."
+            "An instance of type {kind_name} cannot be tried out: only external identity providers can."
         )));
     };
     if instance.get(IdpInstance::HAS_CONFIGURATION_ERROR)? {

@@ -1,6 +1,6 @@
 //! What is told of a trial.
 
-use chancery_federation::{Check, has_passed};
+use chancery_federation::{Check, Evidence, has_passed};
 use chancery_record::Json;
 use serde_json::{Value, json};
 
@@ -17,7 +17,8 @@ pub fn checks(checks: &[Check]) -> Value {
 
 /// What came of a trial.
 pub fn completed(completed: &Completed) -> Value {
-    let sources = [("IdToken", &completed.id_token), ("UserInfo", &completed.user_info)];
+    let evidence = completed.evidence.as_ref().map_or("IdToken", Evidence::name);
+    let sources = [(evidence, &completed.id_token), ("UserInfo", &completed.user_info)];
     let sources = sources.into_iter().filter_map(|(source, claims)| Some((source, claims.as_ref()?)));
     json!({
         "passed": has_passed(&completed.checks),
@@ -81,7 +82,7 @@ pub fn completed_schema() -> Value {
                     "properties": {
                         "type": { "type": "string", "description": "The claim's type.", "examples": ["sub"] },
                         "value": { "type": "string", "description": "Its value; JSON where it is no text." },
-                        "source": { "type": "string", "enum": ["IdToken", "UserInfo"], "description": "What told it." },
+                        "source": { "type": "string", "enum": ["IdToken", "AccessToken", "Profile", "UserInfo"], "description": "What told it." },
                     },
                 },
             },

@@ -1,0 +1,119 @@
+//! Active Directory Federation Services without OpenID Connect: the access token tells who signed in.
+
+use chancery_oauth::{Algorithm, Jwk, LEEWAY, TokenParts};
+use chancery_record::{Json, Timestamp};
+
+use crate::{
+    Check, Client, Discovery, Evidence,
+    check::{text, told},
+    discovery::is_safe,
+    id_token::{audiences, is_signed_by, times},
+};
+
+/// The longest access token, in bytes.
+const LONGEST: usize = 64 * 1024;
+/// What AD FS puts before an identifier in `aud` that is no URI.
+const AUDIENCE_PREFIX: &str = "microsoft:identityserver:";
+
+/// The endpoints of an AD FS below its authority, which must be reached by https. Nothing is asked there for them.
+pub fn adfs_endpoints(client: &Client) -> (Check, Option<Discovery>) {
+    let authority = client.authority.trim_end_matches('/');
+    if !is_safe(authority) {
+        let detail = format!("Authority is {}, which does not begin with https://.", told(authority));
+        return (Check::failed("endpoints", detail).by("Authority"), None);
+    }
+    let endpoints = Discovery {
+        issuer: authority.to_owned(),
+        authorization_endpoint: format!("{authority}/oauth2/authorize"),
+        token_endpoint: format!("{authority}/oauth2/token"),
+        evidence: Evidence::AccessToken,
+        userinfo_endpoint: None,
+        end_session_endpoint: None,
+        methods: vec!["client_secret_post".to_owned()],
+        signing_algorithms: Vec::new(),
+        names_itself: false,
+    };
+    (Check::new("endpoints", true, "The endpoints are below Authority."), Some(endpoints))
+}
+
+/// Judges an access token of AD FS by the keys of linked certificates; its claims, which only count where every check passed. `sub` is
+/// among them: where the token has none, it is the token's `upn`.
+pub fn judge_adfs_token(
+    token: &str,
+    client: &Client,
+    keys: &[Jwk],
+    now: Timestamp,
+) -> (Vec<Check>, Option<Json>) {
+    let parts = match TokenParts::read(token, LONGEST) {
+        Ok(parts) => parts,
+        Err(why) => {
+            let detail = format!("The access token cannot be read. {why}");
+            return (vec![Check::failed("accessToken", detail)], None);
+        }
+    };
+    let is_signed = text(&parts.header, "alg") == Some("RS256")
+        && is_signed_by(&parts, Algorithm::Rs256, keys.iter().collect());
+    let detail = if is_signed {
+        "A linked certificate verifies the access token."
+    } else {
+        "No linked certificate of type AdfsOAuthTokenSigning verifies the access token by RS256."
+    };
+    let mut checks = vec![
+        Check::new("signature", is_signed, detail).by("certStores"),
+        audience(&parts.claims, client),
+        party(&parts.claims, client),
+    ];
+    checks.extend(times(&parts.claims, now.0.div_euclid(1000)));
+    checks.push(not_before(&parts.claims, now.0.div_euclid(1000)));
+    let has_issuer = text(&parts.claims, "iss").is_some_and(|issuer| !issuer.is_empty());
+    let detail = if has_issuer { "iss names who issued the token." } else { "iss is missing or no text." };
+    checks.push(Check::new("tokenIssuer", has_issuer, detail));
+    let name = if parts.claims.get("sub").is_some() { "sub" } else { "upn" };
+    let subject = text(&parts.claims, name).filter(|subject| !subject.is_empty()).map(str::to_owned);
+    let Some(subject) = subject else {
+        checks.push(Check::failed(
+            "subject",
+            "The access token has neither a sub nor a upn that is text: add a rule there that issues one.",
+        ));
+        return (checks, None);
+    };
+    checks.push(Check::new("subject", true, format!("{name} is {}.", told(&subject))));
+    let mut claims = parts.claims;
+    if let (Json::Object(members), "upn") = (&mut claims, name) {
+        members.push(("sub".to_owned(), Json::Text(subject)));
+    }
+    (checks, Some(claims))
+}
+
+fn audience(claims: &Json, client: &Client) -> Check {
+    let found = audiences(claims).unwrap_or_default();
+    let is_asked = |audience: &str| {
+        let resource = audience.strip_prefix(AUDIENCE_PREFIX).unwrap_or(audience);
+        client.resources.iter().any(|asked| asked == resource || asked == audience)
+    };
+    let is_ours = !found.is_empty() && found.iter().all(|audience| is_asked(audience));
+    let names = if is_ours { "is" } else { "is not" };
+    let detail = format!("aud is {}, which {names} among RequestResources.", told(&found.join(" ")));
+    Check::new("audience", is_ours, detail).by("RequestResources")
+}
+
+/// A token that another client got could be shown here, too.
+fn party(claims: &Json, client: &Client) -> Check {
+    match claims.get("appid") {
+        None => Check::new("authorizedParty", true, "appid is absent."),
+        Some(Json::Text(party)) => Check::same("authorizedParty", "appid", party, &client.id).by("ClientId"),
+        Some(_) => Check::failed("authorizedParty", "appid is no text."),
+    }
+}
+
+fn not_before(claims: &Json, now: i64) -> Check {
+    match claims.get("nbf") {
+        None => Check::new("notBefore", true, "nbf is absent."),
+        Some(Json::Int(start)) if *start <= now.saturating_add(LEEWAY) => {
+            Check::new("notBefore", true, "nbf is over.")
+        }
+        Some(_) => {
+            Check::failed("notBefore", "nbf is to come, or no whole number of seconds: a clock is wrong.")
+        }
+    }
+}

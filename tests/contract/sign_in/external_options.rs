@@ -1,0 +1,69 @@
+//! Options of external identity providers that decide who somebody is, and where answers go.
+
+use chancery_record::Value as Stored;
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{
+    BASE,
+    browser::Browser,
+    external::{come_by, has_failed, people, set_up, tokens},
+    link,
+};
+use crate::{
+    id,
+    management::instance::{make, option, set_option},
+    provider_trial::{of_this_machine, stand_in::Behaviour},
+};
+
+on_both_engines! {
+    [of_this_machine]
+    /// With one path for each instance no provider gets the code of another one.
+    async fn a_callback_path_is_of_one_instance(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let other = make(&world, "Other", "OpenIdConnect").await;
+        set_option(&world, &instance, "CallbackPath", "/signin-oidc").await;
+        let taken = async |path: &str| {
+            let row = option(&world, &other, "CallbackPath").await;
+            let body = json!({ "value": path, "concurrencyToken": row["concurrencyToken"] });
+            world.admin.patch(&format!("{BASE}/Option/{}", id(&row)), body).await
+        };
+        let problem = taken("/signin-oidc").await.problem(400, "invalid-request");
+        assert_eq!(problem["errors"][0]["pointer"], "/value", "{problem}");
+        taken("/signin-other").await.expect(202);
+        tokens(&world, &home, &provider, &[]).await;
+        // of two that an older release let in the first counts
+        let both = "UPDATE option_value SET value = '/signin-other' WHERE name = 'CallbackPath' AND value = '/signin-oidc'";
+        world.sql(vec![(both, vec![])]).await;
+        tokens(&world, &home, &provider, &[]).await;
+        let both = "UPDATE option_value SET rid = rid + 1000000 WHERE name = 'CallbackPath' AND apply_to_idp_instance_id = ?1";
+        world.sql(vec![(both, vec![Stored::Id(id(&instance).parse().unwrap())])]).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.open(&link(&page, "Continue with Partner")).await;
+        assert!(page.left.is_none() && has_failed(&page), "{}", page.html);
+    }
+
+    /// Directories that know people by another claim than `sub` are compared by it, together with the organisation.
+    async fn the_subject_is_the_claim_that_the_instance_names(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        set_option(&world, &instance, "ScimSubjectClaim", "oid").await;
+        // whoever administers any organisation there could set it
+        let shown = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&instance))).await.is(200).json();
+        assert_eq!(shown["hasConfigurationError"], json!(true));
+        world.sql(vec![("UPDATE option_value SET has_configuration_error = FALSE", vec![])]).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
+        set_option(&world, &instance, "ScimUniqueIdentifierValues", "org-1").await;
+        provider.behave(Behaviour { claims: json!({ "oid": "o-1", "tid": "org-1" }), ..Behaviour::default() });
+        tokens(&world, &home, &provider, &[]).await;
+        assert_eq!(people(&world, &instance).await[0]["identities"][0]["subject"], "o-1");
+        for wrong in [json!({ "tid": "org-1" }), json!({ "oid": "o-1", "tid": "org-2" }), json!({ "oid": 1, "tid": "org-1" })] {
+            provider.behave(Behaviour { claims: wrong.clone(), ..Behaviour::default() });
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "{wrong}");
+        }
+    }
+}

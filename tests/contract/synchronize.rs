@@ -87,6 +87,7 @@ on_both_engines! {
                 "id": identity["id"], "idpInstanceId": ada["instanceId"], "issuer": "UserStore", "subject": ada["id"],
                 "isUserStoreIdentity": true, "lifecycleStatus": "Active",
             }],
+            "userProfiles": [],
         });
         assert_eq!(mirror, expected);
         assert_ne!(mirror["id"], ada["id"], "ids are unique in a store, not beyond it");

@@ -23,6 +23,8 @@ pub enum Done {
     Wrong(&'static str, &'static str),
     /// What was typed is wrong in these respects: the code of each text, and its field.
     Faults(Vec<(&'static str, String)>),
+    /// The same, where the answer tells something of others: it counts as a wrong proof.
+    Taken(&'static str, String),
     /// It does not belong to the step that is due, or nothing is left to do.
     Nothing,
 }
@@ -30,7 +32,7 @@ pub enum Done {
 /// What came of it.
 pub enum Advanced {
     Wrong(&'static str, &'static str),
-    Faults(Vec<(&'static str, String)>),
+    Faults(Vec<(&'static str, String)>, Judged),
     Decided(Decided, Vec<String>, Judged),
 }
 
@@ -66,9 +68,9 @@ impl Provider<'_> {
         let advancing = move |tx: &mut Tx<'_>| run(&completion, tx, &act);
         match self.store.run("AdvanceSignIn", Mode::Write, None, advancing).await? {
             Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), Judged::Wrong)),
-            Advanced::Faults(faults) => {
+            Advanced::Faults(faults, judged) => {
                 let faults = faults.into_iter().map(|(code, field)| (code.to_owned(), field));
-                Ok((kept.again_with(page, faults.collect()), Judged::Not))
+                Ok((kept.again_with(page, faults.collect()), judged))
             }
             Advanced::Decided(decided, codes, judged) => {
                 if !codes.is_empty() {
@@ -96,7 +98,8 @@ fn run(
     let doing = Doing { completion, context: &context, examined: &before };
     let (events, codes) = match act(&doing, tx)? {
         Done::Wrong(code, field) => return Ok(Advanced::Wrong(code, field)),
-        Done::Faults(faults) => return Ok(Advanced::Faults(faults)),
+        Done::Faults(faults) => return Ok(Advanced::Faults(faults, Judged::Not)),
+        Done::Taken(code, field) => return Ok(Advanced::Faults(vec![(code, field)], Judged::Wrong)),
         Done::Event(event) => (vec![event], Vec::new()),
         Done::Events(events) => (events.to_vec(), Vec::new()),
         Done::Enrolled(event, codes) => (vec![event], codes),

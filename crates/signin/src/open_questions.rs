@@ -32,7 +32,7 @@ fn select_items((entries, owner): (&str, &str), fields: usize) -> String {
          q.validation_pattern FROM user_questionnaire_item q WHERE q.tenant_id = ?1 AND (q.is_required OR NOT EXISTS \
          (SELECT 1 FROM questionnaire_mark m WHERE m.person_id = ?2 AND m.item_id = q.id)) AND NOT EXISTS \
          (SELECT 1 FROM {entries} e WHERE e.{owner} = ?3 AND e.key = q.key AND e.value <> '') \
-         ORDER BY q.position, q.key LIMIT {}",
+         ORDER BY q.is_required DESC, q.position, q.key LIMIT {}",
         MOST + fields
     )
 }
@@ -52,8 +52,8 @@ fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
     })
 }
 
-/// The items of a tenant that are due for a person, in their order: those without an answer that are required, or that the person was
-/// never shown.
+/// The items of a tenant that are due for a person, those that must be answered first: those without an answer that are required, or that the
+/// person was never shown.
 ///
 /// # Errors
 /// Errors of the store.

@@ -37,6 +37,8 @@ pub enum AnswersBegun {
 
 /// Answers that are being checked.
 pub struct Answering {
+    /// Whose they are.
+    pub person: Uuid,
     kept: KeptFlow,
     typed: Typed,
 }
@@ -78,13 +80,14 @@ impl Provider<'_> {
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        if is_due(&examined, Action::Questionnaire).is_none() {
+        let person = examined.due.identified().map(|identified| identified.person);
+        let Some(person) = person.filter(|_| is_due(&examined, Action::Questionnaire).is_some()) else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
             return Ok(AnswersBegun::Answered(after_post(kept, outcome)));
-        }
+        };
         let (items, given) = (examined.questions, typed.clone());
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
-        Ok(AnswersBegun::Check(Box::new(Answering { kept, typed }), work))
+        Ok(AnswersBegun::Check(Box::new(Answering { person, kept, typed }), work))
     }
 
     /// Keeps the answers where all are good, and goes on; and what was judged.
@@ -100,7 +103,7 @@ impl Provider<'_> {
         let checked: Arc<Checked> = checked
             .downcast()
             .map_err(|_| StoreError::Internal("the result of checking answers is of another kind".into()))?;
-        let Answering { kept, typed } = *answering;
+        let Answering { kept, typed, .. } = *answering;
         let keeping = move |doing: &Doing<'_>, tx: &mut Tx<'_>| keep_answers(doing, tx, &checked);
         let (outcome, judged) = self.advance(visit, (kept, QUESTIONNAIRE), keeping).await?;
         Ok((with_typed(outcome, typed), judged))
@@ -187,10 +190,7 @@ fn keep_answers(doing: &Doing<'_>, tx: &mut Tx<'_>, checked: &Checked) -> Result
     if let Some(user) = &admitted.user {
         if let Err(taken) = answers::keep(doing.context, tx, user.user, given)? {
             let item = checked.items.iter().find(|item| item.key == taken.0);
-            return Ok(Done::Faults(vec![(
-                "answer_taken",
-                item.map_or_else(String::new, |item| field_of(item.id)),
-            )]));
+            return Ok(Done::Taken("answer_taken", item.map_or_else(String::new, |item| field_of(item.id))));
         }
         let own = context_of_person(&doing.completion.app, identified.person, doing.context.now);
         let of_store = (user.store, identified.instance, user.user_id);

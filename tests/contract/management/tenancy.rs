@@ -183,7 +183,12 @@ on_both_engines! {
 
     async fn questionnaire_items_keep_their_rules(world: World) {
         let tenant = default_of(&world.admin, "Tenant").await;
-        let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
+        let roles = [
+            ("TenantAdmin", Some(id(&tenant).parse().unwrap()), None),
+            ("UserStoreAdmin", None, Some(id(&store).parse().unwrap())),
+        ];
+        let low = world.client("low", &roles).await;
         let path = format!("{BASE}/UserQuestionnaireItem");
         let item = |key: &str, more: Value| {
             let mut body = json!({ "tenantId": tenant["id"], "key": key, "label": "What?" });

@@ -356,6 +356,58 @@ on_both_engines! {
         let one = world.all("UserQuestionnaireItem").await[0].clone();
         change(&world, &format!("/UserQuestionnaireItem/{}", id(&one)), json!({ "label": "What?" })).await;
     }
+
+    /// What people answer is stored in their users, where mail reaches them and client apps read rights.
+    async fn who_asks_administers_the_people(world: World) {
+        let home = Home::new(&world).await;
+        let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
+        let (tenant, store): (uuid::Uuid, uuid::Uuid) =
+            (home.tenant.parse().unwrap(), id(&store).parse().unwrap());
+        let asking = async |client: &chancery_testkit::Client, key: &str| {
+            let item =
+                json!({ "tenantId": home.tenant, "key": key, "label": "Your address?", "isRequired": true });
+            client.post(&format!("{BASE}/UserQuestionnaireItem"), item).await
+        };
+        let alone = world.client("alone", &[("TenantAdmin", Some(tenant), None)]).await;
+        let problem = asking(&alone, "emailAddress").await.problem(403, "forbidden");
+        assert_eq!(
+            (&problem["role"], &problem["id"]),
+            (&json!("UserStoreAdmin"), &json!(store.to_string())),
+            "{problem}"
+        );
+        let both = world
+            .client("both", &[("TenantAdmin", Some(tenant), None), ("UserStoreAdmin", None, Some(store))])
+            .await;
+        let item = asking(&both, "emailAddress").await.is(201).json();
+        // nobody asks somebody above
+        let boss = world.user("boss").await;
+        world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+        let all = world.all("ApplicationUser").await;
+        let boss =
+            all.as_array().unwrap().iter().find(|one| one["identities"][0]["subject"] == boss["id"]).unwrap();
+        let role =
+            json!({ "principalType": "PlatformUser", "principalId": boss["id"], "roleType": "SystemAdmin" });
+        world.admin.post(&format!("{BASE}/RoleAssignment"), role).await.expect(201);
+        assert_eq!(asking(&both, "phoneNumber").await.problem(403, "forbidden")["role"], json!("SystemAdmin"));
+        let path = format!("{BASE}/UserQuestionnaireItem/{}", id(&item));
+        let body = json!({ "label": "Your private address?", "concurrencyToken": item["concurrencyToken"] });
+        both.patch(&path, body).await.problem(403, "forbidden");
+        asking(&world.admin, "phoneNumber").await.expect(201);
+    }
+
+    async fn a_required_question_is_asked_before_many_optional_ones(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for number in 0..25 {
+            ask(&world, &home, &format!("hobby{number:02}"), json!({ "isRequired": false, "position": number }))
+                .await;
+        }
+        let required = ask(&world, &home, "department", json!({ "position": 100 })).await;
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"), "{silent}");
+        let page = browser.open(&home.request(&[])).await;
+        assert!(page.html.contains(&field(&required)), "{}", page.html);
+    }
 }
 
 on_both_engines! {

@@ -1,5 +1,6 @@
 //! Questionnaire items: what people are asked for when they sign in.
 
+mod authority;
 mod count;
 mod item;
 mod submission;
@@ -113,7 +114,7 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "user_questionnaire_item",
     Reach::Of(UserQuestionnaireItem::TENANT_ID.field(), &TENANT),
 )
-.belonging(&[Parent::new(UserQuestionnaireItem::TENANT_ID, &TENANT).open()])
+.belonging(&[Parent::new(UserQuestionnaireItem::TENANT_ID, &TENANT)])
 .unique(&[
     Unique::new("user_questionnaire_item__id", &[UserQuestionnaireItem::ID.field()]),
     Unique::new(
@@ -133,8 +134,9 @@ const fn field_of(member: Member) -> &'static Field {
     }
 }
 
-/// Validates the number of items and their patterns.
+/// Validates the number of items and their patterns, and that the caller could answer for the people.
 fn check_rows(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    authority::check(call, tx, rows)?;
     let mut violations = count::check(tx, rows)?;
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row gets another id in each run, and the second run compares the items with those judged

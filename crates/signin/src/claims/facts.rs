@@ -154,6 +154,8 @@ const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 O
 /// What is stored of a person from elsewhere.
 const OF_PERSON: &str = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
     FROM application_user WHERE rid = ?1";
+/// Claims of people from elsewhere that a directory or a provider alone tells: no answer is one.
+const OF_DIRECTORIES: [&str; 2] = ["organizational_unit", "manager"];
 /// What the person answered.
 const ANSWERS: &str =
     "SELECT key, value FROM platform_profile WHERE application_user_rid = ?1 ORDER BY key LIMIT 500";
@@ -256,7 +258,8 @@ fn read_person(
         let is_said = says("email_verified", "true") && says("email", &address);
         facts.add("email_verified", (person.contact.is_email_confirmed && is_said).to_string());
     }
-    let entries = entries.into_iter().filter(|(key, _)| wanted.entries && is_entry(key));
+    let is_own = |key: &str| is_entry(key) && !OF_DIRECTORIES.contains(&key);
+    let entries = entries.into_iter().filter(|(key, _)| wanted.entries && is_own(key));
     facts.add_groups_and_entries(groups, entries.collect());
     Ok(Some(facts))
 }

@@ -161,7 +161,7 @@ impl Browser<'_> {
         match self.provider().begin_answers(&self.visit, kept, typed.collect()).await? {
             AnswersBegun::Answered(outcome) => Ok((outcome, Judged::Not)),
             AnswersBegun::Check(answering, work) => {
-                let checked = self.app.pool.run(None, work).await?;
+                let checked = self.app.pool.run(Some(answering.person), work).await?;
                 self.provider().end_answers(&self.visit, answering, checked).await
             }
         }

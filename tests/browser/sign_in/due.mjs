@@ -29,7 +29,7 @@ async function accepts(visitor, { apps, site }, stop) {
 
 async function answers(visitor, { apps }, stop) {
   const { page } = visitor
-  const name = await makePerson(`quinn-${visitor.language}`)
+  const name = await makePerson(`census-${visitor.language}`)
   const one = request(apps.asking)
   await page.goto(one.address)
   await visitor.signIn(name)

@@ -62,10 +62,14 @@ on_both_engines! {
         let seen = admin.get(&format!("{BASE}/Tenant")).await.is(200).json();
         assert_eq!(seen.as_array().unwrap().len(), 1);
         admin.get(&format!("{BASE}/Customer")).await.expect(403);
+        // who asks administers the people, too
+        let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
+        let second = assign(&world, ("PlatformUser", &ann), "UserStoreAdmin", json!({ "applyToIdpInstanceId": store["id"] })).await;
         let item = json!({ "tenantId": home.tenant, "key": "shoe-size", "label": "Shoe size" });
         admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.expect(201);
         let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
         assert_eq!((&entry["area"], &entry["user"]), (&json!("UserQuestionnaireItem"), &ann["id"]));
+        world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&second))).await.expect(204);
         let own = format!("{BASE}/EffectivePermissions/platformuser/{}", id(&ann));
         let told = admin.get(&own).await.is(200).json();
         assert_eq!(told["assignments"][0]["roleType"], json!("TenantAdmin"));

@@ -152,28 +152,35 @@ pub fn find_targets(
 /// The rows whose callback path another instance has: with one path for each, no provider gets the code of another one (mix-up, RFC
 /// 9700, section 4.4).
 fn taken_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = Vec::new();
-    let mut proposed = HashSet::new();
+    let mut proposed = HashMap::<&str, Vec<(usize, Uuid)>>::new();
     for (index, row) in rows.iter().enumerate() {
         let path = row.text(OptionRow::VALUE).unwrap_or_default();
+        let is_kept = row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path));
         // what is not in the form of a path serves nobody
         let is_path = entry_of(row.values).is_some_and(|entry| !entry.is_wrong(path));
-        if row.text(OptionRow::NAME) != Some("CallbackPath") || path.is_empty() || !is_path {
-            continue;
-        }
-        if row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path)) {
-            continue;
-        }
-        let text =
-            "SELECT 1 FROM option_value WHERE name = 'CallbackPath' AND value = ?1 AND id <> ?2 LIMIT 1";
-        let own = OptionRow::ID.field().value(row.values).clone();
-        let is_taken = tx.one(text, &[path.into(), own], |_| Ok(()))?.is_some();
-        if !proposed.insert(path.to_owned()) || is_taken {
-            let detail = "is the callback path of another instance: each must have its own";
-            violations.push(wrong(index, OptionRow::VALUE, detail));
+        if row.text(OptionRow::NAME) == Some("CallbackPath") && !path.is_empty() && is_path && !is_kept {
+            let id = OptionRow::ID.field().id(row.values).unwrap_or_default();
+            proposed.entry(path).or_default().push((index, id));
         }
     }
-    Ok(violations)
+    let mut taken: Vec<usize> =
+        proposed.values().flat_map(|same| same.iter().skip(1)).map(|(index, _)| *index).collect();
+    let paths: Vec<&str> = proposed.keys().copied().collect();
+    for chunk in paths.chunks(LIST) {
+        let mut sql =
+            Sql::new("SELECT value, id FROM option_value WHERE name = 'CallbackPath' AND value IN ");
+        sql.add_list(chunk.iter().map(|path| Value::from(*path)));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let (path, holder) = (row.text(0)?, row.id(1)?);
+            let others = proposed.get(path).into_iter().flatten().filter(|(_, id)| *id != holder);
+            taken.extend(others.map(|(index, _)| *index));
+            Ok(())
+        })?;
+    }
+    taken.sort_unstable();
+    taken.dedup();
+    let detail = "is the callback path of another instance: each must have its own";
+    Ok(taken.into_iter().map(|index| wrong(index, OptionRow::VALUE, detail)).collect())
 }
 
 /// What this release refuses of a stored option that the release before took: its default is in effect instead.

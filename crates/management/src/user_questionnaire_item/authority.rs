@@ -1,22 +1,30 @@
-//! Who may ask: answers are stored in the users of the tenant's stores, where e-mail addresses are reached and client apps read rights.
+//! Who may write questionnaire items. Answers are stored in the users of the tenant's stores, where codes and links are sent and client
+//! apps read rights.
 
 use std::collections::BTreeSet;
 
-use chancery_resource::{Call, CarriedRole, Lineage, Problem, ProblemKind, ProposedRow, RoleType, Tx};
+use chancery_record::Value;
+use chancery_resource::{
+    Call, CarriedRole, LIST, Lineage, Problem, ProblemKind, ProposedRow, RoleType, Sql, Tx,
+};
+use uuid::Uuid;
 
 use super::UserQuestionnaireItem;
 
 const STORES: &str = "SELECT o.id, y.id, y.customer_id, o.name FROM tenant t \
     JOIN tenant_idp_instance m ON m.tenant_rid = t.rid JOIN idp_instance o ON o.rid = m.idp_instance_rid \
-    JOIN subscription y ON y.id = o.subscription_id WHERE t.id = ?1 AND o.store_name_key IS NOT NULL ORDER BY o.id";
+    JOIN subscription y ON y.id = o.subscription_id WHERE o.store_name_key IS NOT NULL AND t.id IN ";
 
-/// Refuses items of a tenant whose user stores the caller does not administer.
+/// Refuses items of a tenant with a user store of which the caller does not have the rights of a UserStoreAdmin.
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let of = |row: &ProposedRow<'_>| UserQuestionnaireItem::TENANT_ID.field().id(row.values);
-    let tenants: BTreeSet<_> = rows.iter().filter_map(of).collect();
-    for tenant in tenants {
-        let mut refused = None;
-        tx.query(STORES, &[tenant.into()], |row| {
+    let tenants: Vec<Uuid> = rows.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut refused = None;
+    for chunk in tenants.chunks(LIST) {
+        let mut sql = Sql::new(STORES);
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        sql.add(" ORDER BY o.id");
+        tx.query(&sql.text, &sql.parameters, |row| {
             let store = row.id(0)?;
             let granted_for = Lineage {
                 customer: Some(row.id(2)?),
@@ -30,14 +38,11 @@ pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(
             }
             Ok(())
         })?;
-        if let Some((store, name)) = refused {
-            let detail = format!(
-                "Answers are stored in the users of the tenant's stores, so items are written by who administers them. You do not have \
-                 the role UserStoreAdmin of \"{name}\"."
-            );
-            let problem = Problem::new(ProblemKind::Forbidden, detail).with_member("role", "UserStoreAdmin");
-            return Err(problem.with_member("id", store.to_string()));
-        }
     }
-    Ok(())
+    let Some((store, name)) = refused else { return Ok(()) };
+    let detail = format!(
+        "Answers are stored in the users of the tenant's user stores. To write items you need the role UserStoreAdmin of \"{name}\", too."
+    );
+    let problem = Problem::new(ProblemKind::Forbidden, detail).with_member("role", "UserStoreAdmin");
+    Err(problem.with_member("id", store.to_string()))
 }

@@ -6,7 +6,7 @@ use chancery_federation::Kind;
 use chancery_management::idp_instance::connection::{Connection, end_session_endpoint};
 use chancery_oauth::with_query;
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, Problem, StoreError, Tx};
+use chancery_resource::{AppContext, Problem, Sql, StoreError, Tx};
 use chancery_store::Mode;
 use uuid::Uuid;
 
@@ -15,8 +15,9 @@ use crate::{
     provider::{Provider, Visit},
 };
 
-const PROVIDER: &str =
-    "SELECT idp_type FROM idp_instance WHERE id = ?1 AND is_active AND store_name_key IS NULL";
+/// The instances among these whose people sign out at the provider, too.
+const UPSTREAM: &str = "SELECT i.id FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
+    WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.name = 'SignOutUpstream' AND lower(o.value) = 'true' AND i.id IN ";
 
 impl Provider<'_> {
     /// Where a browser goes to sign out at the provider by which its person signed in, if the instance has `SignOutUpstream`; `state`
@@ -59,20 +60,17 @@ fn connection_of(
     instances: &[Uuid],
     now: Timestamp,
 ) -> Result<Option<(Uuid, Connection)>, StoreError> {
-    let mut found = None;
-    for instance in instances {
-        let kind =
-            tx.one(PROVIDER, &[Value::from(*instance)], |row| Ok(Kind::named(row.text(0)?)))?.flatten();
-        let Some(kind) = kind else { continue };
-        let connection = Connection::read(app, tx, (*instance, kind), now)?;
-        match &found {
-            _ if !connection.signs_out_upstream => {}
-            None => found = Some((*instance, connection)),
-            // a browser is led to one provider
-            Some(_) => {
-                tracing::warn!(%instance, "of several sign-outs one is passed on to its identity provider");
-            }
-        }
+    let mut sql = Sql::new(UPSTREAM);
+    sql.add_list(instances.iter().copied().map(Value::Id));
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push(row.id(0)?);
+        Ok(())
+    })?;
+    // a browser is led to one provider
+    for instance in found.iter().skip(1) {
+        tracing::warn!(%instance, "only one of several sign-outs is passed on to its identity provider");
     }
-    Ok(found)
+    let Some(instance) = found.first().copied() else { return Ok(None) };
+    Ok(Some((instance, Connection::read(app, tx, (instance, Kind::OpenIdConnect), now)?)))
 }

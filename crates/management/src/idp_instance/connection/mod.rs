@@ -38,8 +38,6 @@ pub struct Connection {
     /// The keys of linked certificates by which AD FS signs access tokens, where such a certificate is linked: none where none of them
     /// can be used.
     pub token_keys: Option<Vec<Jwk>>,
-    /// `SignOutUpstream`
-    pub signs_out_upstream: bool,
     /// The endpoints, where they are the same for everybody.
     pub fixed: Option<Discovery>,
     /// The path of the callback.
@@ -94,7 +92,6 @@ impl Connection {
             signing: None,
             opening: Vec::new(),
             token_keys: None,
-            signs_out_upstream: kind == Kind::OpenIdConnect && options.flag("SignOutUpstream"),
             path,
             checks: Vec::new(),
         };

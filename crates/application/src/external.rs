@@ -1,9 +1,7 @@
-//! People from elsewhere: platform users whom an external identity provider vouches for.
+//! Platform users who sign in by an external identity provider: created at the first sign-in, updated at later ones.
 
 use chancery_record::{Email, Name, OptionValue, Record as _, Url, Value};
-use chancery_resource::{
-    Context, Problem, StoreError, StoredRow, Tx, insert, load, load_keys, new_row, update,
-};
+use chancery_resource::{Context, Problem, StoreError, StoredRow, Tx, insert, load, new_row, update};
 use uuid::Uuid;
 
 use crate::{
@@ -20,23 +18,23 @@ pub struct ExternalInstance {
     pub subscription: Uuid,
 }
 
-/// Who a person is at a provider.
+/// The identity of a person at a provider.
 #[derive(Clone, Debug)]
 pub struct ExternalSubject {
-    /// Who vouches for the person.
+    /// `iss`
     pub issuer: String,
-    /// The person's name there, unique at the instance.
+    /// The subject, unique at the instance.
     pub subject: String,
 }
 
-/// What a provider told of a person, as far as platform users have fields for it. What no field holds is absent.
+/// The claims of a provider that set fields of a platform user. A claim that is missing, or that its field does not accept, is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalProfile {
     /// `given_name`
     pub first_name: Option<Name>,
     /// `family_name`
     pub last_name: Option<Name>,
-    /// `email`. It tells nothing of who somebody is.
+    /// `email`. It never identifies or links a person.
     pub email_address: Option<Email>,
     /// `organizational_unit`
     pub organizational_unit: Option<Name>,
@@ -81,10 +79,7 @@ pub fn create_external(
     let values = new_row(context, &APPLICATION_USER, None, values)?;
     insert(context, tx, &APPLICATION_USER, None, &values)?;
     let key = ApplicationUser::ID.field().value(&values).clone();
-    let mut owners = load_keys(context, tx, &APPLICATION_USER, None, std::slice::from_ref(&key))?;
-    let owner = owners.drain().next().map(|(_, row)| row);
-    let owner =
-        owner.ok_or_else(|| Problem::not_found(APPLICATION_USER.name))?.as_owner(&APPLICATION_USER)?;
+    let owner = load(context, tx, &APPLICATION_USER, None, key)?.as_owner(&APPLICATION_USER)?;
     let identity = ApplicationIdentity {
         id: ApplicationIdentityId(context.new_id()),
         owner_id: owner.id,

@@ -51,8 +51,8 @@ pub fn judge_adfs_token(
             return (vec![Check::failed("accessToken", detail)], None);
         }
     };
-    let is_signed = text(&parts.header, "alg") == Some("RS256")
-        && is_signed_by(&parts, Algorithm::Rs256, keys.iter().collect());
+    let is_signed =
+        text(&parts.header, "alg") == Some("RS256") && is_signed_by(&parts, Algorithm::Rs256, keys);
     let detail = if is_signed {
         "A linked certificate verifies the access token."
     } else {

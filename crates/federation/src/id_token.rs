@@ -118,6 +118,10 @@ fn signature(parts: &TokenParts<'_>, name: &str, keys: &[Jwk]) -> Vec<Check> {
 }
 
 /// Whether one of these keys signed the token.
-pub fn is_signed_by(parts: &TokenParts<'_>, algorithm: Algorithm, keys: Vec<&Jwk>) -> bool {
+pub fn is_signed_by<'a>(
+    parts: &TokenParts<'_>,
+    algorithm: Algorithm,
+    keys: impl IntoIterator<Item = &'a Jwk>,
+) -> bool {
     keys.into_iter().any(|key| key.verifies(algorithm, parts.signed, &parts.signature))
 }

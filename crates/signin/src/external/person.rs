@@ -1,4 +1,5 @@
-//! Who a person from elsewhere is: instance and subject alone say that, and no address.
+//! Finds or creates the platform user of a sign-in by an external identity provider. Instance and subject identify the person, and no
+//! address does.
 
 use chancery_application::{ExternalInstance, ExternalSubject, create_external, update_external};
 use chancery_resource::{Context, Problem, Tx};
@@ -10,8 +11,9 @@ use crate::{
     person::{Identity, find},
 };
 
-/// The platform user of a subject at an instance, brought up to date. One is created where there is none yet and the instance lets it.
-/// and the app would admit somebody new. `None`: nobody whom both admit.
+/// The platform user of a subject at an instance, with the fields that the provider told. If there is none yet, one is created, where the
+/// instance has `autoCreatePlatformUser` and the client app would admit somebody new. `None` if there is none, or its identity is not
+/// active.
 ///
 /// # Errors
 /// Those of the store.

@@ -7,13 +7,16 @@ use serde_json::json;
 use super::{
     BASE,
     browser::Browser,
-    external::{come_by, has_failed, people, set_up, tokens},
+    external::{come_by, connect, has_failed, people, set_up, tokens},
     link,
 };
 use crate::{
     id,
     management::instance::{make, option, set_option},
-    provider_trial::{of_this_machine, stand_in::Behaviour},
+    provider_trial::{
+        of_this_machine,
+        stand_in::{Behaviour, StandIn},
+    },
 };
 
 on_both_engines! {
@@ -65,5 +68,41 @@ on_both_engines! {
             let page = browser.open(&home.request(&[])).await;
             assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "{wrong}");
         }
+    }
+
+    /// Answers that are too large, and addresses that no provider may name, stop a sign-in; clocks may differ by a minute.
+    async fn what_a_provider_answers_is_bounded(world: World) {
+        let (home, provider, _) = set_up(&world).await;
+        let tried = async |behaviour: Behaviour| {
+            provider.behave(behaviour);
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            has_failed(&come_by(&mut browser, &page, "Partner", &provider).await)
+        };
+        let large = "x".repeat(300 << 10);
+        let tokens = json!({ "access_token": "access", "token_type": "Bearer", "id_token": large });
+        assert!(tried(Behaviour { tokens: Some((200, tokens)), ..Behaviour::default() }).await);
+        assert!(tried(Behaviour { user_info: json!({ "about": large }), ..Behaviour::default() }).await);
+        let now = chancery_web::now().0 / 1000;
+        for (ahead, fails) in [(30, false), (90, true)] {
+            let claims = json!({ "iat": now + ahead });
+            assert_eq!(tried(Behaviour { claims, ..Behaviour::default() }).await, fails, "{ahead}");
+            let claims = json!({ "exp": now - ahead });
+            assert_eq!(tried(Behaviour { claims, ..Behaviour::default() }).await, fails, "{ahead}");
+        }
+        // a discovery document leads into no network that the operator did not name
+        let second = StandIn::start().await;
+        connect(&world, &home, "Inward", &second).await;
+        second.behave(Behaviour { document: json!({ "token_endpoint": "https://10.0.0.1/token" }), ..Behaviour::default() });
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(has_failed(&come_by(&mut browser, &page, "Inward", &second).await));
+        // a document that is too large is not read
+        let third = StandIn::start().await;
+        connect(&world, &home, "Vast", &third).await;
+        third.behave(Behaviour { document: json!({ "about": large }), ..Behaviour::default() });
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        assert!(has_failed(&browser.open(&link(&page, "Continue with Vast")).await));
     }
 }

@@ -1,4 +1,4 @@
-// Foreign providers, each behind a gate on this machine, and people who sign in by them.
+// Foreign providers, each behind a proxy on this machine, and people who sign in by them.
 //
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_TOKEN=... CHANCERY_SETUP=/console/setup/... \
 //     CERTIFICATES=FOLDER PYTHON=FILE KEYCLOAK=FOLDER node check.mjs PROVIDER...
@@ -11,7 +11,7 @@ import { launch } from '../browser/chromium.mjs'
 import { hold, runAll } from '../browser/sign_in/cases.mjs'
 import { isFound } from './console.mjs'
 import { comeBackAtOnce, waitForNothing } from './crowd.mjs'
-import { openGate } from './gate.mjs'
+import { openProxy } from './proxy.mjs'
 import { openHome } from './home.mjs'
 import * as keycloak from './keycloak.mjs'
 import * as mockServer from './oauth2_mock_server.mjs'
@@ -35,50 +35,50 @@ async function walked(at) {
   return sub
 }
 
-/** What a check walks through: the provider, the instance that is set to it, and the gate before it. */
-async function way(instance, gate, provider) {
-  const issuer = gate.issuer + (provider.path ?? '')
+/** What a check walks through: the provider, the instance that is set to it, and the proxy before it. */
+async function way(instance, proxy, provider) {
+  const issuer = proxy.issuer + (provider.path ?? '')
   await home.connect(instance, issuer, provider.options)
-  return { gate, instance, provider, issuer }
+  return { proxy, instance, provider, issuer }
 }
 
 async function ofOidcProvider() {
-  const [gate, bySecret, byKey] = [await openGate(), await home.open('oidc-provider'), await home.open('oidc-provider by key')]
+  const [proxy, bySecret, byKey] = [await openProxy(), await home.open('oidc-provider'), await home.open('oidc-provider by key')]
   const [certificate, key] = ['certificate', 'key'].map((name) => readFileSync(`${CERTIFICATES}/${name}.pem`, 'utf8'))
-  const server = keep(await oidcProvider.start(gate, { secret: bySecret.callback, key: byKey.callback }, certificate))
-  const first = await walked(await way(bySecret, gate, server.bySecret))
+  const server = keep(await oidcProvider.start(proxy, { secret: bySecret.callback, key: byKey.callback }, certificate))
+  const first = await walked(await way(bySecret, proxy, server.bySecret))
   await home.linkKey(byKey, { certificate, key })
-  const second = await walked(await way(byKey, gate, server.byKey))
+  const second = await walked(await way(byKey, proxy, server.byKey))
   hold('the same subject by another instance is another person', first !== second, first)
 }
 
 async function ofMockServer() {
-  const [gate, instance] = [await openGate(), await home.open('oauth2-mock-server')]
+  const [proxy, instance] = [await openProxy(), await home.open('oauth2-mock-server')]
   const find = (hint) => hint?.startsWith('guest-') ? guest(hint.slice('guest-'.length)) : undefined
-  const server = keep(await mockServer.start(gate, find))
-  const at = await way(instance, gate, server.settings)
+  const server = keep(await mockServer.start(proxy, find))
+  const at = await way(instance, proxy, server.settings)
   const sub = await walked(at)
   await server.takeNewKey()
   await comesAgain(browser, at, 'a key that is new there is found', sub)
   await comeBackAtOnce({ instance, server }, 64)
   // nobody has asked at this one before
-  const silent = await way(await home.open('silent'), await openGate(), server.settings)
+  const silent = await way(await home.open('silent'), await openProxy(), server.settings)
   await waitForNothing(silent, [instance, silent.instance], 20, home.person)
-  const gone = await way(await home.open('gone'), await openGate(), server.settings)
-  gone.gate.shut()
+  const gone = await way(await home.open('gone'), await openProxy(), server.settings)
+  gone.proxy.shut()
   await wasNeverThere(browser, gone, home)
 }
 
 async function ofProviderMock() {
-  const [gate, instance] = [await openGate(), await home.open('oidc-provider-mock')]
-  const server = keep(await providerMock.start(gate, PYTHON))
-  await walked(await way(instance, gate, server.settings))
+  const [proxy, instance] = [await openProxy(), await home.open('oidc-provider-mock')]
+  const server = keep(await providerMock.start(proxy, PYTHON))
+  await walked(await way(instance, proxy, server.settings))
 }
 
 async function ofKeycloak() {
-  const [gate, instance] = [await openGate(), await home.open('Keycloak')]
-  const server = keep(await keycloak.start(gate, instance.callback, KEYCLOAK))
-  await walked(await way(instance, gate, server.settings))
+  const [proxy, instance] = [await openProxy(), await home.open('Keycloak')]
+  const server = keep(await keycloak.start(proxy, instance.callback, KEYCLOAK))
+  await walked(await way(instance, proxy, server.settings))
 }
 
 const providers = {
@@ -90,5 +90,5 @@ process.on('exit', () => started.forEach((server) => server.close()))
 await runAll(names.map((name) => [name, providers[name]]))
 await isFound(browser, found)
 await browser.close()
-// gates and answers that are waited for no longer hold nobody up
+// proxies and answers that are waited for no longer hold nobody up
 process.exit()

@@ -106,7 +106,7 @@ export async function comeBackAtOnce({ instance, server }, number) {
 }
 
 /** As many people wait for a provider that says nothing; others sign in. */
-export async function waitForNothing({ gate, instance }, others, number, person) {
+export async function waitForNothing({ proxy, instance }, others, number, person) {
   const pages = await Promise.all(others.map(passwordPage))
   const clicks = await Promise.all(Array.from({ length: number }, async () => {
     const visitor = new Visitor()
@@ -116,8 +116,8 @@ export async function waitForNothing({ gate, instance }, others, number, person)
   const waiting = clicks.map((click) => click())
   let ended = 0
   for (const one of waiting) one.finally(() => ended++).catch(() => {})
-  while (gate.accepted < number && ended === 0) await pause(20)
-  hold(`${instance.name}: ${number} people wait for a provider that says nothing`, gate.accepted === number, `${gate.accepted} asked, ${ended} were answered`)
+  while (proxy.accepted < number && ended === 0) await pause(20)
+  hold(`${instance.name}: ${number} people wait for a provider that says nothing`, proxy.accepted === number, `${proxy.accepted} asked, ${ended} were answered`)
   const claims = await Promise.all(pages.map((signIn) => signIn(person)))
   hold(`${instance.name}: others sign in by a password while ${number - ended} wait`,
     ended < number && claims.every(({ amr }) => amr.join() === 'pwd'), JSON.stringify(claims))

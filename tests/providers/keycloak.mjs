@@ -36,16 +36,16 @@ async function run(folder, words, environment, isDone = () => false) {
   return close
 }
 
-/** Starts it behind a gate, from a folder of its own. */
-export async function start(gate, callback, folder) {
+/** Starts it behind a proxy, from a folder of its own. */
+export async function start(proxy, callback, folder) {
   const port = await freePort()
   mkdirSync(`${folder}/data/import`, { recursive: true })
   copyFileSync(new URL('keycloak/realm.json', import.meta.url), `${folder}/data/import/realm.json`)
   await run(folder, ['build', '--db=dev-mem'], {})
-  const settings = ['--http-enabled=true', '--http-host=127.0.0.1', `--http-port=${port}`, `--hostname=${gate.issuer}`]
+  const settings = ['--http-enabled=true', '--http-host=127.0.0.1', `--http-port=${port}`, `--hostname=${proxy.issuer}`]
   const isThere = () => fetch(`http://127.0.0.1:${port}${REALM}`).then((answer) => answer.ok, () => false)
   const close = await run(folder, ['start', '--optimized', '--import-realm', ...settings], { CALLBACK: callback, PASSWORD }, isThere)
-  gate.target = port
+  proxy.target = port
   const options = { ClientId: 'chancery', ClientSecret: 'quiet' }
   return { close, settings: { path: REALM, tellsAuthTime: true, options, signIn, subjects } }
 }

@@ -7,8 +7,8 @@ import { listenAnywhere } from './ports.mjs'
 
 const DOCUMENT = '/.well-known/openid-configuration'
 
-/** Starts it behind a gate. `find` answers the person whom a `login_hint` names. */
-export async function start(gate, find) {
+/** Starts it behind a proxy. `find` answers the person whom a `login_hint` names. */
+export async function start(proxy, find) {
   const codes = new Map()
   const state = { person: ada, pause: 0, waiting: 0, mostWaiting: 0 }
   let service
@@ -17,7 +17,7 @@ export async function start(gate, find) {
   /** From now on it signs by a new key alone. */
   const takeNewKey = async () => {
     const issuer = new OAuth2Issuer()
-    issuer.url = gate.issuer
+    issuer.url = proxy.issuer
     await issuer.keys.generate('RS256')
     service = new OAuth2Service(issuer, { wellKnownDocument: '/document' })
     service.on(Events.BeforeAuthorizeRedirect, ({ url }, { query }) => {
@@ -32,7 +32,7 @@ export async function start(gate, find) {
 
   /** Its token endpoint takes any proof of a client, and its document says none. */
   const showDocument = async (response) => {
-    const document = await (await fetch(`http://127.0.0.1:${gate.target}/document`)).json()
+    const document = await (await fetch(`http://127.0.0.1:${proxy.target}/document`)).json()
     document.token_endpoint_auth_methods_supported = ['client_secret_basic']
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
   }
@@ -48,7 +48,7 @@ export async function start(gate, find) {
     }, state.pause)
   })
   await takeNewKey()
-  gate.target = await listenAnywhere(server)
+  proxy.target = await listenAnywhere(server)
   return {
     close: () => server.close(),
     state,

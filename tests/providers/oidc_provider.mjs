@@ -24,15 +24,15 @@ function withThumbprint({ crv, kty, x, y }) {
   return { crv, kty, x, y, kid, use: 'sig', alg: 'ES256' }
 }
 
-/** Starts it behind a gate, with a client that has a secret and one that has the key of a certificate, each with its callback. */
-export async function start(gate, callbacks, certificate) {
+/** Starts it behind a proxy, with a client that has a secret and one that has the key of a certificate, each with its callback. */
+export async function start(proxy, callbacks, certificate) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const client = (id, method, more) => ({
     client_id: id, client_name: 'Chancery', redirect_uris: [callbacks[id]], response_types: ['code'],
     grant_types: ['authorization_code'], token_endpoint_auth_method: method, ...more,
   })
   const key = withThumbprint(createPublicKey(certificate).export({ format: 'jwk' }))
-  const provider = new Provider(gate.issuer, {
+  const provider = new Provider(proxy.issuer, {
     adapter: (model) => new MemoryAdapter(model, storage),
     clients: [
       client('secret', 'client_secret_basic', { client_secret: 'a secret: of % signs + others' }),
@@ -47,8 +47,8 @@ export async function start(gate, callbacks, certificate) {
   provider.on('grant.error', (_, error) => console.error('oidc-provider:', error.error_detail ?? error.message))
   provider.on('server_error', (_, error) => console.error(error))
   const server = createServer(provider.callback())
-  gate.target = await listenAnywhere(server)
-  const settings = { tellsAuthTime: true, signIn: signIn(gate.issuer), cancel, makeOlder }
+  proxy.target = await listenAnywhere(server)
+  const settings = { tellsAuthTime: true, signIn: signIn(proxy.issuer), cancel, makeOlder }
   return {
     close: () => server.close(),
     bySecret: { ...settings, options: { ClientId: 'secret', ClientSecret: 'a secret: of % signs + others' } },

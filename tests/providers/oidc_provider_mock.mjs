@@ -11,8 +11,8 @@ const answers = (port) => new Promise((told) => {
   socket.on('error', () => told(false))
 })
 
-/** Starts it behind a gate, by this Python. */
-export async function start(gate, python) {
+/** Starts it behind a proxy, by this Python. */
+export async function start(proxy, python) {
   const port = await freePort()
   const people = [ada, alan].flatMap((person) => ['--user-claims', JSON.stringify({ sub: person.sub, ...claimsOf(person) })])
   const said = []
@@ -23,7 +23,7 @@ export async function start(gate, python) {
     program.kill()
     throw new Error(`oidc-provider-mock does not start: ${said.join('')}`)
   }
-  gate.target = port
+  proxy.target = port
   const signIn = async (page, person) => {
     await page.fill('[name=sub]', person.sub)
     await page.getByRole('button', { name: 'Authorize' }).click()

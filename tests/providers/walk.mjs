@@ -152,8 +152,8 @@ async function isCancelled(browser, way) {
 
 /** The provider stops after Ada has signed in there; then it is there again. */
 async function isDown(browser, way, home, sub) {
-  const { gate, instance, provider } = way
-  gate.shutAfter(instance.callback)
+  const { proxy, instance, provider } = way
+  proxy.shutAfter(instance.callback)
   await visit(browser, async (page) => {
     const request = await goThere(page, way, ada)
     await provider.signIn(page, ada)
@@ -163,7 +163,7 @@ async function isDown(browser, way, home, sub) {
     const claims = await signInByPassword(page, instance, home.person, request)
     hold(`${instance.name}: and a password signs in there`, claims.amr.join() === 'pwd' && claims.sub !== sub, JSON.stringify(claims))
   })
-  await gate.reopen()
+  await proxy.reopen()
   await visit(browser, async (page) => {
     const { claims } = await signIn(page, way, ada)
     hold(`${instance.name}: once it is back it signs in`, claims.sub === sub, JSON.stringify(claims))

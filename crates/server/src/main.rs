@@ -139,20 +139,23 @@ fn print_applied(count: usize) {
 
 fn print_recovered(root_access: &RootAccess) {
     say!("This client app is SystemAdmin and gets tokens by this secret alone.");
-    print_root(root_access);
+    for line in root_lines(root_access) {
+        say!("{line}");
+    }
 }
 
-/// Prints the root client app, and its secret if it was generated just now.
-fn print_root(root_access: &RootAccess) {
-    match &root_access.root {
-        Some(RootClient { id, is_named: true }) => say!("  root client id  {id} (or its name, root)"),
-        Some(RootClient { id, .. }) => say!("  root client id  {id}"),
-        None => say!("  root client     none is SystemAdmin; chancery recover makes one"),
-    }
+/// Names the root client app, and its secret if it was generated just now.
+fn root_lines(root_access: &RootAccess) -> Vec<String> {
+    let mut lines = vec![match &root_access.root {
+        Some(RootClient { id, is_named: true }) => format!("  root client id  {id} (or its name, root)"),
+        Some(RootClient { id, .. }) => format!("  root client id  {id}"),
+        None => "  root client     none is SystemAdmin; chancery recover makes one".to_owned(),
+    }];
     if let Some(secret) = &root_access.new_secret {
-        say!("  root secret     {}", String::from_utf8_lossy(secret.expose()));
-        say!("                  (keep it: it is not shown again)");
+        lines.push(format!("  root secret     {}", String::from_utf8_lossy(secret.expose())));
+        lines.push("                  (keep it: it is not shown again)".to_owned());
     }
+    lines
 }
 
 /// Resolves with the time to drain: who presses Ctrl-C has no load balancer that needs it.
@@ -174,22 +177,25 @@ fn stop_signal(drain: Duration) -> std::io::Result<impl Future<Output = Duration
 
 fn greet(server: &Server) {
     let url = &server.public_url;
-    say!("Chancery listens on {url}");
-    say!("  documentation   {url}/openapi");
+    let mut lines = vec![format!("Chancery listens on {url}"), format!("  documentation   {url}/openapi")];
     if let Some(path) = &server.root_access.setup {
-        say!("  first person    {url}{path}");
-        say!("                  (open it within an hour to make the first administrator of the console)");
+        lines.push(format!("  first person    {url}{path}"));
+        let within =
+            "                  (open it within an hour to make the first administrator of the console)";
+        lines.push(within.to_owned());
     } else if server.has_console() {
-        say!("  console         {url}/console");
+        lines.push(format!("  console         {url}/console"));
     }
-    print_root(&server.root_access);
+    lines.extend(root_lines(&server.root_access));
     let new = server.root_access.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
     let id = server.root_access.root.as_ref().filter(|root| !root.is_named).map(|root| root.id.to_string());
     let client = id.as_deref().unwrap_or("root");
-    say!("Try it:");
-    say!(
+    lines.push("Try it:".to_owned());
+    lines.push(format!(
         "  curl -s -H \"Authorization: Bearer $(curl -s -u \"{client}:{secret}\" -d grant_type=client_credentials {url}/connect/token \
-         | sed 's/.*\"access_token\":\"\\([^\"]*\\)\".*/\\1/')\" {url}/api/userstore/v2/default/administration/User"
-    );
+         | sed 's/.*\"access_token\":\"\\([^\"]*\\)\".*/\\1/')\" {url}/api/userstore/v2/default/administration/User\n"
+    ));
+    // written at once, so that no line of the log comes between
+    let _ = stdout().write_all(lines.join("\n").as_bytes());
 }

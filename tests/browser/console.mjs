@@ -17,7 +17,7 @@ import { journeys } from './console/journeys.mjs'
 import { Hands, keyboard } from './console/keyboard.mjs'
 import { narrow } from './console/narrow.mjs'
 import { everyPage, media } from './console/pages.mjs'
-import { providerTried } from './console/provider.mjs'
+import { providerConnected, providerTried } from './console/provider.mjs'
 import { records } from './console/records.mjs'
 import { trail } from './console/trail.mjs'
 import { hold } from './sign_in/cases.mjs'
@@ -307,14 +307,15 @@ try {
   await setOptions({ PasskeyEnrolment: 'Off' })
   const state = await firstAdministrator(browser)
   const open = (how) => opened(browser, how, how.fresh ? undefined : state)
-  let trial
+  const trial = []
   const parts = {
     helpDesk: () => helpDesk(browser, state),
     appsAndSettings: () => appsAndSettings(browser, state),
     manyAtOnce: () => manyAtOnce(browser, state),
     groupsWithin: () => groupsWithin(browser, state),
     withoutScript: () => withoutScript(browser, state),
-    providerTried: async () => { trial = await providerTried(open) },
+    providerTried: async () => { trial.push(await providerTried(open)) },
+    providerConnected: async () => { trial.push(...await providerConnected(open, picture)) },
     keyboard: () => keyboard(open, prefer),
     trail: () => trail(open),
     oneself: () => oneself(open),
@@ -324,7 +325,7 @@ try {
     configuration: () => configuration(open, picture),
     endings: () => endings(open),
     media: () => media(open),
-    everyPage: async () => everyPage(open, prefer, [...await records(), ...(trial ? [trial] : [])]),
+    everyPage: async () => everyPage(open, prefer, [...await records(), ...trial]),
     importPeople: () => importPeople(browser, state),
   }
   const only = process.env.ONLY?.split(',')

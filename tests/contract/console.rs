@@ -23,6 +23,7 @@ mod owned;
 mod pattern;
 mod proof;
 mod provider_trial;
+mod provider_wizard;
 mod readiness;
 mod recovery;
 mod register;

@@ -11,6 +11,9 @@ use crate::{
     visit::{Visit, nothing_here},
 };
 
+/// The resource of identity providers, which have pages of their own.
+const PROVIDERS: &str = "IdpInstance";
+
 /// Answers by the page at an address below `/console`.
 pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<AnswerBody>, Problem> {
     let is_post = visit.parts.method == Method::POST;
@@ -96,6 +99,12 @@ async fn of_resource(
         (["new"], true) if resource.name == "RoleAssignment" => {
             boxed(|| pages::grant::run(visit, resource)).await
         }
+        (["connect"], false) if resource.name == PROVIDERS => {
+            boxed(|| pages::provider_connect::gallery(visit, resource)).await
+        }
+        (["connect"], true) if resource.name == PROVIDERS => {
+            boxed(|| pages::provider_connect::make(visit, resource)).await
+        }
         (["new"], false) => boxed(|| pages::new::show(visit, resource)).await,
         (["new"], true) => boxed(|| pages::new::create(visit, resource)).await,
         ([key], false) if resource.name == pages::replacement::NAME => {
@@ -133,11 +142,8 @@ async fn of_resource(
         ([key, "deliveries"], true) if resource.name == pages::deliveries::NAME => {
             boxed(|| pages::deliveries::send_again(visit, resource, key)).await
         }
-        ([key, "trial"], false) if resource.name == "IdpInstance" => {
-            boxed(|| pages::provider_trial::show(visit, resource, key)).await
-        }
-        ([key, "trial"], true) if resource.name == "IdpInstance" => {
-            boxed(|| pages::provider_trial::run(visit, resource, key)).await
+        ([key, page @ ("trial" | "connect" | "sign-ins" | "people")], _) if resource.name == PROVIDERS => {
+            boxed(|| of_provider(visit, resource, (key, page))).await
         }
         ([key, "rights"], false) => boxed(|| pages::rights::show(visit, resource, key)).await,
         ([key, act], false) => boxed(|| pages::act::ask(visit, resource, (key, act))).await,
@@ -161,6 +167,22 @@ async fn of_app(
         ("safety", [], true) => boxed(|| pages::safety::set(visit, resource, key)).await,
         ("tokens", [], false) => boxed(|| pages::tokens::show(visit, resource, key)).await,
         ("tokens", [], true) => boxed(|| pages::tokens::run(visit, resource, key)).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+/// A page of an identity provider alone.
+async fn of_provider(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, page): (&str, &str),
+) -> Result<Response<AnswerBody>, Problem> {
+    match (page, visit.parts.method == Method::POST) {
+        ("trial", false) => boxed(|| pages::provider_trial::show(visit, resource, key)).await,
+        ("trial", true) => boxed(|| pages::provider_trial::run(visit, resource, key)).await,
+        ("connect", false) => boxed(|| pages::provider_connect::show(visit, resource, key)).await,
+        ("connect", true) => boxed(|| pages::provider_connect::run(visit, resource, key)).await,
+        (page, false) => boxed(|| pages::provider::show(visit, resource, (key, page))).await,
         _ => Err(nothing_here()),
     }
 }

@@ -25,7 +25,7 @@ const SETTINGS = [
 const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/tokens', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
   '/console/health', '/console/configuration', '/console/welcome?step=address', '/console/welcome?step=mail', '/console/welcome?step=second', '/console/welcome?step=user',
   '/console/store/default/User/new', '/console/store/default/User/import', '/console/Tenant/new', '/console/ClientApp/new', '/console/ClientApp/new?kind=web',
-  '/console/ClientApp/new?kind=device', '/console/ClaimRule/try', '/console/CustomView/try', '/console/find?q=a', '/console/RoleAssignment/new', '/console/IdentityReplacement/new',
+  '/console/ClientApp/new?kind=device', '/console/IdpInstance/connect', '/console/IdpInstance/connect?kind=Google', '/console/ClaimRule/try', '/console/CustomView/try', '/console/find?q=a', '/console/RoleAssignment/new', '/console/IdentityReplacement/new',
   '/console/store/default/recovery', '/console/store/default/recovery/new', '/console/store/default/readiness', '/console/store/default/readiness?reason=PasswordNotSet',
   '/console/store/default/User?q=nobody', '/console/nowhere', '/console/CustomAuditTrail?who=nobody',
   '/console/store/default/CustomAuditTrail?area=User&from=2001-01-01T00:00']

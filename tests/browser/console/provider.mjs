@@ -1,11 +1,11 @@
-// Trying a provider out, by a stand-in of another site: to it, back, and what came back; without script in English, with it
-// in German.
+// Connecting a provider and trying it out, by a stand-in of another site: from the gallery to the button of the sign-in, to the provider,
+// back, and what came back; without script in English, with it in German.
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { base, call } from '../api.mjs'
 import { hold } from '../sign_in/cases.mjs'
-import { underAxe } from '../sign_in/look.mjs'
+import { underAxe, violations } from '../sign_in/look.mjs'
 
 const management = '/api/management/v2'
 const one = async (path, condition) => {
@@ -93,4 +93,86 @@ export async function providerTried(opened) {
   await german.context.close()
   stand.close()
   return `${item.slice(base.length)}/trial`
+}
+
+/** Runs in the page: whether it is as wide as the window, and no wider. */
+const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth
+
+/** From the list to the trial: nothing is known but what the pages say. Axe needs script. The address of the instance. */
+async function connected({ page, seen }, stand, name) {
+  await page.goto(`${base}/console/IdpInstance`)
+  await page.click('.acts a.main')
+  await page.waitForURL(/connect$/)
+  await seen('gallery')
+  await page.click('.kinds a[href$="kind=OpenIdConnect"]')
+  await page.fill('#f-name', name)
+  await page.click('.bar button.main')
+  await page.waitForURL(/step=address/)
+  await seen('address')
+  const item = page.url().split('/connect')[0]
+  const address = (await page.textContent('main code')).trim()
+  hold('the redirect address comes first', address === `${base}/external/${item.split('/').at(-1)}/callback`, address)
+  await page.click('.acts a.main')
+  await page.waitForURL(/step=access/)
+  await seen('access')
+  for (const [field, text] of [['Authority', stand.issuer], ['ClientId', 'us'], ['ClientSecret', 'quiet']]) await page.fill(`#f-${field}`, text)
+  await page.click('.bar button.main')
+  await page.waitForURL(/trial$/)
+  await seen('trial')
+  await page.click('main form button')
+  await page.click('main a[href^="http://127.0.0.1"]')
+  await page.click('#ada')
+  await page.waitForURL(/trial[?]/)
+  await page.click('main form button')
+  await page.waitForSelector('.checks li')
+  await seen('tried')
+  await page.click('main a[href$="step=serve"]')
+  await seen('serve')
+  return item
+}
+
+/** Connects a provider, and leaves another one before its last step. The pages of that one. */
+export async function providerConnected(opened, picture) {
+  const stand = await provider('us')
+  const { id: subscriptionId } = await one('Subscription')
+  for (const name of ['Harbour Ledger', 'Staff portal']) {
+    // an earlier part may have registered it
+    if (!await one('ClientApp', `name eq "${name}"`)) await call('POST', `${management}/ClientApp`, { name, subscriptionId }, 201)
+  }
+  const plain = await opened({ script: false, width: 360 })
+  const wide = []
+  const item = await connected({ page: plain.page, seen: async (step) => { if (!await plain.page.evaluate(fits)) wide.push(step) } }, stand, 'Harbour')
+  hold('every step fits a telephone', wide.length === 0, wide.join(', '))
+  for (const one of await plain.page.locator('[role=switch]').all()) await one.check()
+  await plain.page.click('.bar button.main')
+  await plain.page.waitForURL(/done=connected/)
+  hold('the last step makes it active', (await plain.page.textContent('main')).includes('People can sign in here'), item)
+  await plain.context.close()
+  const pictured = await opened({})
+  await pictured.page.goto(`${base}/console/IdpInstance/connect`)
+  await picture(pictured.page, 'connect-gallery')
+  await pictured.page.click('.kinds a[href$="kind=Google"]')
+  await pictured.page.click('.bar button.main')
+  await pictured.page.waitForURL(/step=address/)
+  await picture(pictured.page, 'connect-address')
+  await pictured.page.click('.acts a.main')
+  await pictured.page.waitForURL(/step=access/)
+  await picture(pictured.page, 'connect-access')
+  const shots = { tried: 'connect-trial', serve: 'connect-serve' }
+  await connected({ page: pictured.page, seen: async (step) => shots[step] && picture(pictured.page, shots[step]) }, stand, 'Staff accounts')
+  await pictured.context.close()
+  const german = await opened({ lang: 'de' })
+  const found = []
+  const seen = async (step) => found.push(...(await violations(german.page)).map((one) => `${step}: ${one}`))
+  const left = await connected({ page: german.page, seen }, stand, 'Kontor')
+  hold('every step, under axe', found.length === 0, found.join('; '))
+  await german.page.goto(left)
+  hold('who left goes on from its page', await german.page.locator('.acts a.main[href$="/connect"]').count() === 1)
+  await german.page.locator('[data-later] li').first().waitFor()
+  hold('who came by it comes after the page', (await german.page.textContent('main')).includes('Noch niemand'))
+  hold('no step complains', german.complaints.length === 0, german.complaints.join('; '))
+  await german.context.close()
+  stand.close()
+  const at = left.slice(base.length)
+  return [at, `${at}/connect?step=address`, `${at}/connect?step=access`, `${at}/connect?step=serve`, `${at}/trial`, `${at}/people`, `${at}/sign-ins`]
 }

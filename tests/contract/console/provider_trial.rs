@@ -20,7 +20,7 @@ fn words(folder: &Path) -> Vec<String> {
 }
 
 /// Where the first link leads out of the server.
-fn way_out(html: &str, issuer: &str) -> String {
+pub fn way_out(html: &str, issuer: &str) -> String {
     let begin = format!("href=\"{}", issuer.replace('/', "&#x2f;"));
     let from = html.find(&begin).or_else(|| html.find(&format!("href=\"{issuer}")));
     let from = from.unwrap_or_else(|| panic!("no way out in {html}")) + "href=\"".len();

@@ -39,8 +39,11 @@ pub async fn own_cards(
         "IdpInstance" => {
             let unserved = unserved_card(visit, resource, row);
             let works = super::standing::provider(visit, (key, here, row)).await?;
+            let there = Box::pin(super::provider::addresses(visit, resource, (key, row))).await?;
             let provisioning = super::standing::provisioning(visit, (key, row)).await?;
-            Ok(unserved.into_iter().chain(works).chain(provisioning).collect())
+            let later = super::provider::later(visit, (key, here, row));
+            let told = unserved.into_iter().chain(works).chain(there).chain(provisioning);
+            Ok(told.chain(later).collect())
         }
         "Option" => Ok(settings::card_of(visit, row).into_iter().collect()),
         _ => Ok(unserved_card(visit, resource, row).into_iter().collect()),
@@ -119,6 +122,9 @@ pub fn acts(
         let href = format!("{here}/settings");
         let act = json!({ "label": label, "icon": "sliders-horizontal", "href": href, "is_main": false, "is_dangerous": false });
         acts.insert(0, act);
+    }
+    if barrier.is_none() {
+        acts.splice(0..0, super::provider_connect::act(visit, resource, (row, here)));
     }
     if visit.may(resource.delete).is_some_and(|op| is_free(&op)) {
         acts.push(json!({

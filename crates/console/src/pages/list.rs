@@ -15,6 +15,7 @@ use super::{
     history::{self, TRAIL},
     import, item,
     navigation::trail_label,
+    provider_connect,
     reference::{self, Names},
     trail,
 };
@@ -91,9 +92,11 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let is_filtered = trail::is_filtered(visit, resource);
     let is_searched =
         visit.parameter("q").is_some_and(|q| !q.is_empty()) || visit.parameter("view").is_some();
-    let create = visit.may(resource.create).map(|_| {
-        json!({ "href": format!("{}/new{}", visit.address(resource), preset(visit, resource)),
-                "label": format!("{} {}", words.page("new"), words.resource(resource.name)) })
+    let create = provider_connect::way(visit, resource).or_else(|| {
+        visit.may(resource.create).map(|_| {
+            json!({ "href": format!("{}/new{}", visit.address(resource), preset(visit, resource)),
+                    "label": format!("{} {}", words.page("new"), words.resource(resource.name)) })
+        })
     });
     let empty = if is_filtered {
         json!({ "title": words.page("nothing_found"), "text": words.page("nothing_fits"), "act": null })
@@ -178,10 +181,17 @@ fn preset(visit: &Visit<'_>, resource: &Resource) -> String {
 async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
     let of = visit.parameter("of").and_then(|of| of.split_once(':'));
     let Some((wire, id)) = of else { return String::new() };
-    let target = resource.shape.relation(wire).and_then(|linked| directory::of_shape(linked.target));
+    // a set of what is linked, or a field there that names what it is linked with
+    let target = match wire.split_once('.') {
+        Some((_, field)) => of_linked(resource, wire).and_then(|_| arranged::referenced(field)),
+        None => resource.shape.relation(wire).and_then(|linked| directory::of_shape(linked.target)),
+    };
     let Some(other) = target else { return String::new() };
     match item::read(visit, other, id).await {
-        Ok(row) => format!("{}: {}", visit.words.field(wire), title_of(other, &row)),
+        Ok(row) => {
+            let field = wire.rsplit('.').next().unwrap_or(wire);
+            format!("{}: {}", visit.words.field(field), title_of(other, &row))
+        }
         Err(_) => String::new(),
     }
 }
@@ -276,9 +286,18 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
         all.extend(
             resource.shape.relation(wire).map(|linked| format!("{}.id eq {}", linked.name, json!(id))),
         );
+        all.extend(of_linked(resource, wire).map(|wire| format!("{wire} eq {}", json!(id))));
     }
     all.extend(trail::conditions(resource, parameters));
     if all.is_empty() { None } else { Some(all.join(" and ")) }
+}
+
+/// What names a field of linked rows, as `identities.idpInstanceId` does; nothing where there is no such field.
+fn of_linked<'a>(resource: &Resource, wire: &'a str) -> Option<&'a str> {
+    let (set, field) = wire.split_once('.')?;
+    let linked = resource.shape.relation(set)?;
+    let is_it = |one: &Field| one.access.shown && one.wire() == field;
+    linked.target.fields.iter().any(is_it).then_some(wire)
 }
 
 fn search(visit: &Visit<'_>, resource: &Resource) -> Value {

@@ -30,6 +30,8 @@ pub mod navigation;
 pub mod new;
 pub mod overview;
 pub mod owned;
+pub mod provider;
+pub mod provider_connect;
 pub mod provider_trial;
 pub mod readiness;
 pub mod recovery;

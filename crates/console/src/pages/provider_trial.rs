@@ -5,16 +5,17 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{item::read, list::title_of};
+use super::{
+    item::read,
+    list::title_of,
+    provider_connect::{is_unfinished, of_row, progress},
+};
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
-    parts::{Card, Line},
+    parts::{Card, FormPage, Line},
     visit::{Visit, one},
 };
-
-/// The kinds of providers that can be tried out.
-const KINDS: [&str; 3] = ["OpenIdConnect", "Microsoft", "Google"];
 
 fn beginning() -> Option<&'static Op> {
     directory::operation("StartIdpInstanceTrial")
@@ -22,8 +23,8 @@ fn beginning() -> Option<&'static Op> {
 
 /// The button of an instance's page, where its kind can be tried out.
 pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
-    let is_of_kind = || KINDS.iter().any(|kind| row["idpFactoryType"] == json!(kind));
-    let is_offered = resource.name == "IdpInstance" && is_of_kind() && visit.may(beginning()).is_some();
+    let is_offered =
+        resource.name == "IdpInstance" && of_row(row).is_some() && visit.may(beginning()).is_some();
     is_offered.then(|| {
         let label = visit.words.page("try_it");
         json!({ "label": label, "icon": null, "href": format!("{here}/trial"), "is_main": false, "is_dangerous": false })
@@ -54,7 +55,7 @@ pub async fn show(
         lines: vec![button(visit, about, label, &fields)],
         ..Card::default()
     };
-    page(visit, resource, key, vec![card]).await
+    page(visit, resource, key, (vec![card], false)).await
 }
 
 /// Begins a trial, or completes it.
@@ -103,7 +104,8 @@ pub async fn run(
             ..Card::default()
         });
     }
-    page(visit, resource, key, cards).await
+    let has_passed = name == "CompleteIdpInstanceTrial" && told.get("passed") == Some(&json!(true));
+    page(visit, resource, key, (cards, has_passed)).await
 }
 
 /// A sentence with the button of a form.
@@ -165,17 +167,37 @@ fn claims(visit: &Visit<'_>, told: &Value) -> Card {
     }
 }
 
+/// The page: while the provider is being connected it is a step, and leads on once all was right.
 async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
-    cards: Vec<Card>,
+    (mut cards, has_passed): (Vec<Card>, bool),
 ) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
     let row = read(visit, resource, key).await?;
-    let heading = visit.words.page("provider_try");
-    let content = json!({
-        "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": title_of(resource, &row) },
-        "heading": heading, "about": visit.words.page("provider_try_about"), "acts": [], "cards": cards,
-    });
-    visit.page(200, "cards.html", heading, &content)
+    let title = title_of(resource, &row);
+    let item = format!("{}/{}", visit.address(resource), encoded(key));
+    let is_step = is_unfinished(&row) && visit.may(resource.patch).is_some();
+    if is_step && has_passed {
+        let on = Line {
+            icon: Some("arrow-right"),
+            text: words.page("connect_serve").into(),
+            sub: words.page("connect_serve_next").into(),
+            href: Some(format!("{item}/connect?step=serve")),
+            ..Line::default()
+        };
+        let title = words.page("provider_next").into();
+        cards.insert(0, Card { title, kind: "lines", lines: vec![on], ..Card::default() });
+    }
+    let heading = words.page("provider_try");
+    let page = FormPage {
+        back: json!({ "href": item, "label": title }),
+        heading: if is_step { format!("{title}: {}", words.page("connect_trial")) } else { heading.into() },
+        sub: words.page("provider_try_about").into(),
+        middle: cards,
+        after: if is_step { vec![progress(visit, (&row, &item), "trial")] } else { Vec::new() },
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
 }

@@ -1,6 +1,8 @@
 //! The settings of an identity provider, a second factor or a tenant: all its options on one page, each with the editor
 //! that fits it, the default beside it. What was changed is saved in one transaction.
 
+mod stored;
+
 use chancery_resource::{
     Problem, ProblemKind,
     settings::{Entry, Form, Owner},
@@ -8,6 +10,8 @@ use chancery_resource::{
 use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Map, Value, json};
+
+pub use stored::{value_of, wrong};
 
 use super::{editor, form::is_of_form, item::read, list::title_of};
 use crate::{
@@ -70,8 +74,9 @@ fn options() -> Option<&'static Resource> {
 }
 
 /// One option of the owner: of the catalogue, of its own, or both.
-struct Setting {
-    name: String,
+pub struct Setting {
+    /// Its name.
+    pub name: String,
     entry: Option<&'static Entry>,
     row: Option<Value>,
 }
@@ -114,7 +119,7 @@ impl Setting {
     }
 
     /// What is wrong with what is stored.
-    fn wrong(&self, visit: &Visit<'_>) -> String {
+    pub fn wrong(&self, visit: &Visit<'_>) -> String {
         let is_wrong =
             self.row.as_ref().is_some_and(|row| row.get("hasConfigurationError") == Some(&json!(true)));
         let is_wrong = is_wrong || (self.row.is_none() && self.entry.is_some_and(|entry| entry.is_wrong("")));
@@ -140,7 +145,10 @@ async fn owner(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Op
 }
 
 /// All settings of one, in the order of the catalogue, then those of its own by name.
-async fn settings(
+///
+/// # Errors
+/// The operations' own.
+pub async fn settings(
     visit: &Visit<'_>,
     resource: &Resource,
     key: &str,
@@ -170,37 +178,6 @@ async fn settings(
     stored.sort_by_key(name);
     all.extend(stored.into_iter().map(|row| Setting { name: name(&row), entry: None, row: Some(row) }));
     Ok(all)
-}
-
-/// What one option of a row is set to, where it is.
-///
-/// # Errors
-/// The operation's own.
-pub async fn value_of(
-    visit: &Visit<'_>,
-    resource: &Resource,
-    key: &str,
-    name: &str,
-) -> Result<Option<String>, Problem> {
-    let field = field_of(resource).ok_or_else(|| Problem::not_found("page of settings here"))?;
-    let op = visit.need(options().and_then(|options| options.list))?;
-    let mut input = Input::of(op, Vec::new());
-    input.query.push(("filter".to_owned(), format!("{field} eq {} and name eq {}", json!(key), json!(name))));
-    let rows = visit.perform(input).await?.json();
-    Ok(rows.pointer("/0/value").and_then(Value::as_str).map(str::to_owned))
-}
-
-/// The names of the options of an identity provider that are missing, or cannot be read, for who may see them.
-///
-/// # Errors
-/// The operation's own.
-pub async fn wrong(visit: &Visit<'_>, key: &str) -> Result<Vec<String>, Problem> {
-    let Some(op) = visit.may(options().and_then(|options| options.list)) else { return Ok(Vec::new()) };
-    let mut input = Input::of(op, Vec::new());
-    let filter = format!("applyToIdpInstanceId eq {} and hasConfigurationError eq true", json!(key));
-    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_owned())];
-    let rows = visit.perform(input).await?.rows();
-    Ok(rows.iter().map(|row| plain(row.get("name").unwrap_or(&Value::Null))).collect())
 }
 
 /// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
@@ -234,10 +211,18 @@ fn tokens(all: &[Setting]) -> Map<String, Value> {
 }
 
 /// What went wrong with one of them.
-struct Wrong {
+pub struct Wrong {
     name: String,
     detail: String,
-    status: u16,
+    /// The status of the page that tells it.
+    pub status: u16,
+}
+
+impl Wrong {
+    /// It, as the summary of a form says it.
+    pub fn told(&self, visit: &Visit<'_>) -> Value {
+        json!({ "text": format!("{}: {}", visit.words.option(&self.name), self.detail), "href": format!("#f-{}", self.name) })
+    }
 }
 
 /// Shows them.
@@ -284,18 +269,8 @@ fn page(
             )
         })
         .collect();
-    let base: Map<String, Value> = all
-        .iter()
-        .filter(|setting| !setting.is_secret())
-        .map(|setting| (setting.name.clone(), json!(setting.effective())))
-        .collect();
-    let tokens = tokens(all);
     let title = title_of(resource, row);
     let heading = format!("{}: {title}", words.page("settings"));
-    let errors: Vec<Value> = wrong
-        .iter()
-        .map(|wrong| json!({ "text": format!("{}: {}", words.option(&wrong.name), wrong.detail), "href": format!("#f-{}", wrong.name) }))
-        .collect();
     let bar = can_change.then(|| {
         json!({ "save": words.page("save"), "cancel": { "href": format!("{here}/settings"), "label": words.page("discard") }, "review": false })
     });
@@ -304,12 +279,9 @@ fn page(
         heading,
         sub: words.page("settings_about").into(),
         icon: Some("sliders-horizontal"),
-        errors,
+        errors: wrong.iter().map(|wrong| wrong.told(visit)).collect(),
         sections: told,
-        hidden: vec![
-            json!({ "name": "base", "value": Value::Object(base).to_string() }),
-            json!({ "name": "tokens", "value": Value::Object(tokens).to_string() }),
-        ],
+        hidden: hidden(all),
         bar,
         read_only_note: (if can_change { "" } else { words.page("read_only") }).into(),
         ..FormPage::default()
@@ -318,8 +290,17 @@ fn page(
     Ok(if preview.is_some() { with_frames(shown) } else { shown })
 }
 
+/// What a form keeps of these as they are now.
+pub fn hidden(all: &[Setting]) -> Vec<Value> {
+    let open = all.iter().filter(|setting| !setting.is_secret());
+    let base: Map<String, Value> =
+        open.map(|setting| (setting.name.clone(), json!(setting.effective()))).collect();
+    let kept = [("base", base), ("tokens", tokens(all))];
+    kept.map(|(name, value)| json!({ "name": name, "value": Value::Object(value).to_string() })).into()
+}
+
 /// One of them as templates take it: what was typed, where a form was refused, else what is in effect.
-fn told(
+pub fn told(
     visit: &Visit<'_>,
     setting: &Setting,
     wrong: Option<&Wrong>,
@@ -367,12 +348,39 @@ pub async fn save(
 ) -> Result<Response<AnswerBody>, Problem> {
     let row = read(visit, resource, key).await?;
     let all = settings(visit, resource, key, &row).await?;
+    let here = format!("{}/{}/settings", visit.address(resource), encoded(key));
+    match keep(visit, resource, key, &all).await? {
+        Kept::Nothing => Ok(done(&here, "unchanged")),
+        Kept::All(changed, outputs) => Ok(saved(visit, &here, &changed, &outputs)),
+        Kept::Wrong(wrong) => page(visit, resource, (key, &row), &all, Some(&wrong)),
+    }
+}
+
+/// What became of a form of settings.
+pub enum Kept<'a> {
+    /// It changes nothing.
+    Nothing,
+    /// All that it changes was saved.
+    All(Vec<(&'a Setting, String)>, Vec<Output>),
+    /// One was refused, and nothing was saved.
+    Wrong(Wrong),
+}
+
+/// Saves those of these settings that a form changes, all or none.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn keep<'a>(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    key: &str,
+    all: &'a [Setting],
+) -> Result<Kept<'a>, Problem> {
     let tokens = kept(visit, "tokens");
     let changed: Vec<(&Setting, String)> =
         all.iter().filter_map(|setting| Some((setting, changed(visit, setting)?))).collect();
-    let here = format!("{}/{}/settings", visit.address(resource), encoded(key));
     if changed.is_empty() {
-        return Ok(done(&here, "unchanged"));
+        return Ok(Kept::Nothing);
     }
     if changed.iter().any(|(setting, _)| setting.is_secret()) {
         visit.fresh()?;
@@ -382,14 +390,13 @@ pub async fn save(
         .map(|(setting, text)| input(visit, resource, (key, &tokens), (setting, text)))
         .collect();
     match visit.perform_together(inputs?).await {
-        Ok(outputs) => Ok(saved(visit, &here, &changed, &outputs)),
+        Ok(outputs) => Ok(Kept::All(changed, outputs)),
         // one that decides who signs in is told at its place, among those that do not
         Err((at, problem)) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
             let Some((setting, _)) = changed.get(at) else { return Err(problem) };
             let status = if problem.kind == ProblemKind::Forbidden { 403 } else { 400 };
-            let wrong =
-                Wrong { name: setting.name.clone(), detail: detail(visit, setting, &problem), status };
-            page(visit, resource, (key, &row), &all, Some(&wrong))
+            let detail = detail(visit, setting, &problem);
+            Ok(Kept::Wrong(Wrong { name: setting.name.clone(), detail, status }))
         }
         Err((_, problem)) => Err(problem),
     }

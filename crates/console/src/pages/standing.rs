@@ -99,6 +99,7 @@ pub async fn provider(
         });
         lines.extend(told);
     }
+    lines.extend(Box::pin(super::provider::certificates(visit, (key, row))).await?);
     let is_operational = told["isOperational"] == json!(true);
     let title = words.page(if is_operational { "provider_works" } else { "provider_broken" });
     Ok(Some(Card {

@@ -100,7 +100,7 @@ fn declared_values() -> BTreeSet<(Setting, &'static str)> {
             }
         }
     }
-    for entry in CATALOGUE {
+    for entry in CATALOGUE.iter() {
         if let Form::Choice(values) = entry.form {
             let setting = (owner_of_options(entry.owner.type_name()), entry.name.to_owned());
             found.extend(values.iter().map(|value| (setting.clone(), *value)));
@@ -125,7 +125,7 @@ fn declared() -> BTreeSet<Setting> {
             }
         }
         if let Action::Relate(relation, _) = op.action {
-            add(op.shape, relation);
+            add(op.shape, relation.name);
         }
     }
     let options =

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use chancery_record::Value as Bound;
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{Context, Lineage, Scope, Sql, StoreScope, list_statement};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
@@ -44,7 +44,7 @@ pub async fn plan_from(
 
 /// The server's own context in the default store.
 pub async fn own_context(world: &World) -> Context {
-    let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
+    let options = Arc::new(Options::<UserStoreOption>::new(HashMap::new()));
     let stores = world.all("IdpInstance").await;
     let store = stores.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
     let id = id(store).parse().unwrap();

@@ -343,7 +343,7 @@ fn shapes_are_whole() {
     }
     for op in services().iter().flat_map(|service| service.all()) {
         if let Action::Relate(relation, _) = op.action {
-            assert!(op.shape.relation(relation).is_some(), "{}", op.name);
+            assert!(op.shape.relation(relation.name).is_some(), "{}", op.name);
         }
         if let Action::ReplaceMembers(fields) = op.action {
             assert!(fields.iter().all(|field| op.shape.own(field).is_some()), "{}", op.name);

@@ -1,5 +1,6 @@
 //! The mirror of a user store on the platform: which fields are mirrored, and reading both sides.
 
+use chancery_resource::settings::UserStoreOption;
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
@@ -34,7 +35,7 @@ pub struct Home {
 impl Home {
     /// The store of this scope, in this subscription.
     pub fn of(store: &StoreScope, subscription: Uuid) -> Self {
-        let issuer = store.options.text("ClaimIssuer").to_owned();
+        let issuer = store.options.get(UserStoreOption::CLAIM_ISSUER).to_owned();
         Self { store: store.number, instance: store.id, subscription, issuer }
     }
 }

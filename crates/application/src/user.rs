@@ -3,6 +3,7 @@
 use chancery_record::{
     Bytes, DefaultValue, Email, HIDDEN, KEY, LoginName, Name, SHOWN, Timestamp, Token, Url, id_types, record,
 };
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{CarriedBy, Links, Protection, Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
@@ -79,7 +80,7 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
 )
 .protected_by(&PROTECTION)
 .person(ApplicationUser::AUDIT_KEY)
-.quarantined(ApplicationUser::HIDDEN_ON, "UserDeletionQuarantineEnabled")
+.quarantined(ApplicationUser::HIDDEN_ON, UserStoreOption::USER_DELETION_QUARANTINE_ENABLED)
 .sign_in_events(&[("factor-enrolled", "factor.enrolled")])
 .unique(&[
     Unique::new(

@@ -90,7 +90,7 @@ pub fn covers(scope: RoleScope, store_context: &StoreContext) -> bool {
 mod tests {
     use std::{collections::HashMap, sync::Arc};
 
-    use chancery_resource::settings::{Options, Owner};
+    use chancery_resource::settings::{Options, UserStoreOption};
     use chancery_resource::{Permit, RoleScope, RoleType, Scope, StoreScope};
     use uuid::Uuid;
 
@@ -110,7 +110,7 @@ mod tests {
                 id: id(1),
                 name: "default".into(),
                 lineage: Lineage::default(),
-                options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
+                options: Arc::new(Options::<UserStoreOption>::new(HashMap::new())),
                 metadata: None,
             },
             subscription: id(2),

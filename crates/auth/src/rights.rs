@@ -6,7 +6,7 @@ use std::{
 };
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{HeldRole, Lineage, RoleType, ScopeKind, Sql, StoreScope};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
@@ -232,7 +232,7 @@ impl RightsLookup {
         }
         let caller = found.caller.filter(|_| claims.is_some()).map(Arc::new);
         let store = found.store.map(|mut store| {
-            store.scope.options = Arc::new(Options::new(Owner::UserStore, found.options));
+            store.scope.options = Arc::new(Options::<UserStoreOption>::new(found.options));
             Arc::new(store)
         });
         Ok(SecurityContext { epoch: found.epoch, claims, caller, store })
@@ -417,7 +417,7 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
                 id,
                 lineage,
                 name: row.text(2)?.to_owned(),
-                options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
+                options: Arc::new(Options::<UserStoreOption>::new(HashMap::new())),
                 metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
             },
             subscription,
@@ -440,14 +440,14 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
 mod tests {
     use std::sync::Arc;
 
-    use chancery_resource::settings::{Options, Owner};
+    use chancery_resource::settings::{Options, UserStoreOption};
     use chancery_resource::{Lineage, StoreScope};
     use uuid::Uuid;
 
     use super::{CACHED, Rights, SecurityContext, StoreContext};
 
     fn at(epoch: i64) -> SecurityContext {
-        let options = Arc::new(Options::new(Owner::UserStore, std::collections::HashMap::new()));
+        let options = Arc::new(Options::<UserStoreOption>::new(std::collections::HashMap::new()));
         let (id, lineage) = (Uuid::nil(), Lineage::default());
         let scope = StoreScope { number: 1, id, name: "s".into(), lineage, options, metadata: None };
         let store = StoreContext { scope, subscription: Uuid::nil(), customer: Uuid::nil(), is_active: true };

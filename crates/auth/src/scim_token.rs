@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use chancery_fetch::Networks;
 use chancery_record::{Timestamp, Value, list_of};
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, Owner, ProviderOption, UserStoreOption};
 use chancery_resource::{MasterKey, Provisioner, Scope, open_secret};
 use chancery_scim::digest_of;
 use chancery_store::{EPOCH, Error, Row, Tx};
@@ -111,7 +111,7 @@ fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<Sci
             owner: Some(found.lineage),
             reaches_all: found.reaches_all,
             confirms_email: found.confirms_email,
-            mass_limit: store.scope.options.number("ScimMassChangeLimit"),
+            mass_limit: store.scope.options.get(UserStoreOption::SCIM_MASS_CHANGE_LIMIT),
             deletes_cascade: false,
         },
         instance: found.instance,
@@ -121,7 +121,7 @@ fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<Sci
         networks: found.networks,
         expires_on: Some(Timestamp(found.expires_on)),
         stopped_on: found.stopped_on,
-        rate: store.scope.options.number("ScimRateLimit"),
+        rate: store.scope.options.get(UserStoreOption::SCIM_RATE_LIMIT),
         scope: Scope::Store(store.scope),
     }))
 }
@@ -144,7 +144,7 @@ fn of_instance(
         ('ScimEnabled', 'ScimToken', 'ScimTokenId', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
     tx.query(text, &[Value::Id(instance)], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
-        if name == "ScimToken" {
+        if name == ProviderOption::SCIM_TOKEN.name() {
             shown = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
         } else {
             values.insert(name.to_owned(), value.to_owned());
@@ -153,11 +153,11 @@ fn of_instance(
     })?;
     // a token whose option was emptied or set by hand is good no longer
     let is_shown = shown.is_some_and(|shown| digest_of(master, &shown) == digest);
-    let options = Options::new(Owner::OpenIdConnect, values);
+    let options = Options::<ProviderOption>::of(Owner::OpenIdConnect, values);
     if !is_shown {
         return Ok(None);
     }
-    let token = Uuid::try_parse(options.text("ScimTokenId")).unwrap_or(instance);
+    let token = Uuid::try_parse(options.get(ProviderOption::SCIM_TOKEN_ID)).unwrap_or(instance);
     let nobody = Vec::new;
     Ok(Some(ScimCaller {
         epoch,
@@ -166,17 +166,17 @@ fn of_instance(
             owner: Some(instance),
             reaches_all: false,
             confirms_email: false,
-            mass_limit: options.number("ScimMassChangeLimit"),
-            deletes_cascade: options.flag("ScimDeleteCascades"),
+            mass_limit: options.get(ProviderOption::SCIM_MASS_CHANGE_LIMIT),
+            deletes_cascade: options.get(ProviderOption::SCIM_DELETE_CASCADES),
         },
         instance,
         name,
-        is_open: is_active && options.flag("ScimEnabled"),
+        is_open: is_active && options.get(ProviderOption::SCIM_ENABLED),
         rights: ["Read", "WriteUsers", "WriteGroups", "Delete"].map(str::to_owned).to_vec(),
         networks: None,
         expires_on: None,
         stopped_on,
-        rate: options.number("ScimRateLimit"),
+        rate: options.get(ProviderOption::SCIM_RATE_LIMIT),
         scope: Scope::Parts {
             customers: nobody(),
             subscriptions: nobody(),

@@ -10,7 +10,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_certificate::{PrivateKey, facts_of};
 use chancery_oauth::{Algorithm, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{AuditKey, MasterKey, open_secret};
 use chancery_store::{Error, Tx};
 use serde_json::json;
@@ -220,7 +220,7 @@ impl Certificates {
 
 /// The lifetime of a token by a tenant's option `AccessTokenLifetime`, in milliseconds: a second at least.
 pub fn lifetime(option: Option<&str>) -> i64 {
-    let name = "AccessTokenLifetime";
-    let values: HashMap<_, _> = option.map(|text| (name.to_owned(), text.to_owned())).into_iter().collect();
-    Options::new(Owner::Tenant, values).span(name).max(1000)
+    let setting = TenantOption::ACCESS_TOKEN_LIFETIME;
+    let value = option.map(|text| (setting.name().to_owned(), text.to_owned()));
+    Options::<TenantOption>::new(value.into_iter().collect()).get(setting).max(1000)
 }

@@ -189,7 +189,7 @@ fn sets(
     let path = |relation: &Relation| {
         let adds = |op: &&&'static Op| {
             is_same(op.shape, shape)
-                && matches!(op.action, Action::Relate(name, RelationChange::Add) if name == relation.name)
+                && matches!(op.action, Action::Relate(changed, RelationChange::Add) if changed.name == relation.name)
         };
         operations.iter().find(adds).map(|op| op.path)
     };

@@ -29,9 +29,7 @@ pub fn is_protected(op: &Op) -> bool {
         | Action::ReplaceBatch
         | Action::Custom(Custom { is_by_rows: true, .. }) => false,
         Action::ReplaceMembers(fields) => fields.iter().any(|field| !is_open(op.shape, field)),
-        Action::Relate(name, _) => {
-            op.shape.relation(name).is_some_and(|relation| protection.links.protect(relation))
-        }
+        Action::Relate(relation, _) => protection.links.protect(relation),
         _ => true,
     }
 }

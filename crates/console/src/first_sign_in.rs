@@ -1,6 +1,6 @@
 //! How somebody new signs in at first: by a password, or by an access pass, which is shown this once and leads to a passkey.
 
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_userstore::passkey::sign_in::relying_party;
 use serde_json::{Map, Value, json};
 
@@ -12,8 +12,8 @@ pub const WAY: &str = "way";
 pub const BY_PASSKEY: &str = "passkey";
 
 /// Whether who has an access pass of the store can make a passkey with it.
-pub fn can_make_passkeys(options: &Options, url: &str) -> bool {
-    options.flag("TemporaryAccessPassEnabled") && relying_party(options, url).is_some()
+pub fn can_make_passkeys(options: &Options<UserStoreOption>, url: &str) -> bool {
+    options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) && relying_party(options, url).is_some()
 }
 
 /// The question how somebody new signs in, its choices in the texts after `way_`.

@@ -85,10 +85,9 @@ fn is_wanted_for(input: &Input) -> bool {
 
 /// The groups that get members by what an operation is asked for, as far as ids say: where one gives a role, so do they.
 fn joined(input: &Input) -> Option<(&'static Shape, Vec<Uuid>)> {
-    let Action::Relate(name, RelationChange::Set | RelationChange::Add) = input.op.action else {
+    let Action::Relate(relation, RelationChange::Set | RelationChange::Add) = input.op.action else {
         return None;
     };
-    let relation = input.op.shape.relation(name)?;
     let gives = |shape: &Shape| {
         let passes_on = |protection: &Protection| {
             protection.carried_by == CarriedBy::Itself && protection.links.protect(relation)

@@ -228,7 +228,7 @@ mod tests {
                 }
             }
         }
-        for entry in CATALOGUE {
+        for entry in CATALOGUE.iter() {
             asked.insert(("option", entry.name.to_owned()));
             if let Form::Choice(names) = entry.form {
                 asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));

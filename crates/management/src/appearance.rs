@@ -9,7 +9,7 @@ use chancery_presentation::{
     view::{Failure, Views},
 };
 use chancery_record::Value;
-use chancery_resource::settings::{Form, links};
+use chancery_resource::settings::{Form, TenantOption, links};
 use chancery_resource::{CONSOLE, PLATFORM, StoreError, Tx};
 use serde_json::{Map, json};
 use uuid::Uuid;
@@ -26,6 +26,11 @@ pub struct Owners {
 }
 
 /// The options of a tenant that say how its pages look.
+const NAME: &str = TenantOption::BRAND_NAME.name();
+const LOGO: &str = TenantOption::BRAND_LOGO.name();
+const COLOUR: &str = TenantOption::BRAND_COLOUR.name();
+const PAGE_LINKS: &str = TenantOption::PAGE_LINKS.name();
+
 const BRAND: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1 \
     AND name IN ('BrandName', 'BrandLogo', 'BrandColour', 'PageLinks')";
 /// The subscriptions of a tenant and of a client app, and whether the client app has a resource of the platform.
@@ -139,14 +144,14 @@ fn put(
 ) {
     let value = value.trim();
     let (member, shown) = match name {
-        "PageLinks" => {
+        PAGE_LINKS => {
             let listed = links(value).unwrap_or_default();
             *named = listed.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
             return;
         }
-        "BrandLogo" => ("logo", Some(value).filter(|value| Form::Address.fits(value)).map(logo)),
-        "BrandColour" => ("colour", Some(value).filter(|value| Form::Colour.fits(value)).map(str::to_owned)),
-        "BrandName" => ("name", Some(value.to_owned())),
+        LOGO => ("logo", Some(value).filter(|value| Form::Address.fits(value)).map(logo)),
+        COLOUR => ("colour", Some(value).filter(|value| Form::Colour.fits(value)).map(str::to_owned)),
+        NAME => ("name", Some(value.to_owned())),
         _ => return,
     };
     match shown.filter(|shown| !shown.is_empty()) {

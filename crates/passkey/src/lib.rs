@@ -21,7 +21,7 @@ pub use answer::{credential_id_of, to_base64, user_handle_of};
 pub use authentication::{AuthenticationResult, finish_authentication, start_authentication};
 pub use authenticator_model::AuthenticatorModels;
 pub use credential::Credential;
-pub use policy::{Attestation, Policy, UserVerification, fingerprint};
+pub use policy::{Attestation, Policy, PolicyOption, UserVerification, fingerprint};
 pub use readiness::{CredentialFacts, Facts, PasswordFacts, REASONS, Readiness, is_usable, readiness};
 pub use refusal::{Kind, Refusal};
 pub use registration::{User, finish_registration, start_registration};

@@ -62,21 +62,38 @@ pub struct Policy {
     pub fingerprint: String,
 }
 
-/// The options that the fingerprint covers.
-const OPTIONS: [&str; 11] = [
-    "PasskeyAllowedAaguids",
-    "PasskeyAllowedOrigins",
-    "PasskeyAttestation",
-    "PasskeyBindingMaturity",
-    "PasskeyBlockedAaguids",
-    "PasskeyEnabled",
-    RELYING_PARTY_ID,
-    "PasskeyRelyingPartyName",
-    "PasskeyRequiredCredentialCount",
-    "PasskeyRequiredVerifiedSecurityContactCount",
-    "PasskeyUserVerification",
+/// An option of a user store that the policy is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are called as the options are")]
+pub enum PolicyOption {
+    AllowedAaguids,
+    AllowedOrigins,
+    Attestation,
+    BindingMaturity,
+    BlockedAaguids,
+    Enabled,
+    RelyingPartyId,
+    RelyingPartyName,
+    RequiredCredentialCount,
+    RequiredVerifiedSecurityContactCount,
+    TemporaryAccessPassEnabled,
+    UserVerification,
+}
+
+/// The options that the fingerprint covers, with the names by which it does.
+const FINGERPRINTED: [(PolicyOption, &str); 11] = [
+    (PolicyOption::AllowedAaguids, "PasskeyAllowedAaguids"),
+    (PolicyOption::AllowedOrigins, "PasskeyAllowedOrigins"),
+    (PolicyOption::Attestation, "PasskeyAttestation"),
+    (PolicyOption::BindingMaturity, "PasskeyBindingMaturity"),
+    (PolicyOption::BlockedAaguids, "PasskeyBlockedAaguids"),
+    (PolicyOption::Enabled, "PasskeyEnabled"),
+    (PolicyOption::RelyingPartyId, "PasskeyRelyingPartyId"),
+    (PolicyOption::RelyingPartyName, "PasskeyRelyingPartyName"),
+    (PolicyOption::RequiredCredentialCount, "PasskeyRequiredCredentialCount"),
+    (PolicyOption::RequiredVerifiedSecurityContactCount, "PasskeyRequiredVerifiedSecurityContactCount"),
+    (PolicyOption::UserVerification, "PasskeyUserVerification"),
 ];
-const RELYING_PARTY_ID: &str = "PasskeyRelyingPartyId";
 
 impl Policy {
     /// Reads the policy from the text in effect of each option. `binding_maturity_ms` is the option
@@ -85,53 +102,51 @@ impl Policy {
     ///
     /// Text that is malformed for its option is read as the stricter choice.
     pub fn from_options<'a>(
-        option: impl Fn(&str) -> &'a str,
+        option: impl Fn(PolicyOption) -> &'a str,
         binding_maturity_ms: i64,
         public_url: &str,
     ) -> Self {
         let own_origin = origin_of(public_url);
-        let text = |name: &str, otherwise: &str| match option(name).trim() {
+        let text = |name: PolicyOption, otherwise: &str| match option(name).trim() {
             "" => otherwise.to_owned(),
             given => given.to_owned(),
         };
-        let relying_party_id = text(RELYING_PARTY_ID, host_of(&own_origin)).to_ascii_lowercase();
-        let relying_party_name = text("PasskeyRelyingPartyName", &relying_party_id);
-        let origins = text("PasskeyAllowedOrigins", &own_origin);
-        let effective: Vec<_> = OPTIONS
-            .iter()
-            .map(|name| match *name {
-                RELYING_PARTY_ID => (*name, relying_party_id.as_str()),
-                "PasskeyRelyingPartyName" => (*name, relying_party_name.as_str()),
-                "PasskeyAllowedOrigins" => (*name, origins.as_str()),
-                _ => (*name, option(name)),
-            })
-            .collect();
-        let allowed_aaguids: Vec<String> = parts(option("PasskeyAllowedAaguids")).map(plain_hex).collect();
+        let relying_party_id = text(PolicyOption::RelyingPartyId, host_of(&own_origin)).to_ascii_lowercase();
+        let relying_party_name = text(PolicyOption::RelyingPartyName, &relying_party_id);
+        let origins = text(PolicyOption::AllowedOrigins, &own_origin);
+        let effective = FINGERPRINTED.map(|(covered, name)| match covered {
+            PolicyOption::RelyingPartyId => (name, relying_party_id.as_str()),
+            PolicyOption::RelyingPartyName => (name, relying_party_name.as_str()),
+            PolicyOption::AllowedOrigins => (name, origins.as_str()),
+            _ => (name, option(covered)),
+        });
+        let allowed_aaguids: Vec<String> =
+            parts(option(PolicyOption::AllowedAaguids)).map(plain_hex).collect();
         Self {
             fingerprint: fingerprint(&effective),
-            enabled: is_true(option("PasskeyEnabled")),
+            enabled: is_true(option(PolicyOption::Enabled)),
             allowed_origins: parts(&origins).map(origin_of).collect(),
             relying_party_id,
             relying_party_name,
-            user_verification: match option("PasskeyUserVerification").to_ascii_lowercase().as_str() {
+            user_verification: match option(PolicyOption::UserVerification).to_ascii_lowercase().as_str() {
                 "discouraged" => UserVerification::Discouraged,
                 "preferred" => UserVerification::Preferred,
                 _ => UserVerification::Required,
             },
-            attestation: match option("PasskeyAttestation").to_ascii_lowercase().as_str() {
+            attestation: match option(PolicyOption::Attestation).to_ascii_lowercase().as_str() {
                 "enterprise" => Attestation::Enterprise,
                 "none" | "" if allowed_aaguids.is_empty() => Attestation::None,
                 "indirect" if allowed_aaguids.is_empty() => Attestation::Indirect,
                 _ => Attestation::Direct,
             },
             allowed_aaguids,
-            blocked_aaguids: parts(option("PasskeyBlockedAaguids")).map(plain_hex).collect(),
-            required_credential_count: number(option("PasskeyRequiredCredentialCount")),
+            blocked_aaguids: parts(option(PolicyOption::BlockedAaguids)).map(plain_hex).collect(),
+            required_credential_count: number(option(PolicyOption::RequiredCredentialCount)),
             required_verified_security_contact_count: number(option(
-                "PasskeyRequiredVerifiedSecurityContactCount",
+                PolicyOption::RequiredVerifiedSecurityContactCount,
             )),
             binding_maturity_ms,
-            temporary_access_pass_enabled: is_true(option("TemporaryAccessPassEnabled")),
+            temporary_access_pass_enabled: is_true(option(PolicyOption::TemporaryAccessPassEnabled)),
         }
     }
 
@@ -184,10 +199,10 @@ fn number(text: &str) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attestation, OPTIONS, Policy, UserVerification, fingerprint};
+    use super::{Attestation, FINGERPRINTED, Policy, PolicyOption, UserVerification, fingerprint};
 
-    fn policy(set: &[(&str, &'static str)]) -> Policy {
-        let option = |name: &str| set.iter().find(|(own, _)| *own == name).map_or("", |(_, text)| *text);
+    fn policy(set: &[(PolicyOption, &'static str)]) -> Policy {
+        let option = |name| set.iter().find(|(own, _)| *own == name).map_or("", |(_, text)| *text);
         Policy::from_options(option, 1, "https://Id.Example.org:8443/path")
     }
 
@@ -198,10 +213,10 @@ mod tests {
         assert_eq!(bare.relying_party_name, "id.example.org");
         assert_eq!(bare.allowed_origins, ["https://id.example.org:8443"]);
         let set = policy(&[
-            ("PasskeyRelyingPartyId", "Example.org"),
-            ("PasskeyRelyingPartyName", "Example"),
+            (PolicyOption::RelyingPartyId, "Example.org"),
+            (PolicyOption::RelyingPartyName, "Example"),
             (
-                "PasskeyAllowedOrigins",
+                PolicyOption::AllowedOrigins,
                 "https://A.example.org:443/, http://localhost:81,android:apk-key-hash:Ab",
             ),
         ]);
@@ -218,10 +233,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_strict() {
         let odd = policy(&[
-            ("PasskeyUserVerification", "maybe"),
-            ("PasskeyAttestation", "maybe"),
-            ("PasskeyAllowedAaguids", "no hex"),
-            ("PasskeyRequiredCredentialCount", "some"),
+            (PolicyOption::UserVerification, "maybe"),
+            (PolicyOption::Attestation, "maybe"),
+            (PolicyOption::AllowedAaguids, "no hex"),
+            (PolicyOption::RequiredCredentialCount, "some"),
         ]);
         assert_eq!(odd.user_verification, UserVerification::Required);
         assert_eq!(odd.attestation, Attestation::Direct);
@@ -230,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_list_of_admitted_models_asks_for_direct_attestation() {
-        let listed = ("PasskeyAllowedAaguids", "8446ccb9-ab1d-b374-750b-2367ff6f3a1f");
+        let listed = (PolicyOption::AllowedAaguids, "8446ccb9-ab1d-b374-750b-2367ff6f3a1f");
         for (set, expected, alone) in [
             ("", Attestation::Direct, Attestation::None),
             ("none", Attestation::Direct, Attestation::None),
@@ -238,7 +253,7 @@ mod tests {
             ("direct", Attestation::Direct, Attestation::Direct),
             ("enterprise", Attestation::Enterprise, Attestation::Enterprise),
         ] {
-            let set = ("PasskeyAttestation", set);
+            let set = (PolicyOption::Attestation, set);
             assert_eq!(policy(&[set, listed]).attestation, expected, "{set:?}");
             assert_eq!(policy(&[set]).attestation, alone, "{set:?}");
         }
@@ -249,10 +264,13 @@ mod tests {
         let one = "8446CCB9-ab1d-b374-750b-2367ff6f3a1f";
         let bytes: [u8; 16] = uuid::Uuid::parse_str(one).unwrap().into_bytes();
         assert!(policy(&[]).admits(bytes));
-        assert!(policy(&[("PasskeyAllowedAaguids", one)]).admits(bytes));
-        assert!(!policy(&[("PasskeyAllowedAaguids", one)]).admits([1; 16]));
-        assert!(!policy(&[("PasskeyBlockedAaguids", one)]).admits(bytes));
-        assert!(!policy(&[("PasskeyAllowedAaguids", one), ("PasskeyBlockedAaguids", one)]).admits(bytes));
+        assert!(policy(&[(PolicyOption::AllowedAaguids, one)]).admits(bytes));
+        assert!(!policy(&[(PolicyOption::AllowedAaguids, one)]).admits([1; 16]));
+        assert!(!policy(&[(PolicyOption::BlockedAaguids, one)]).admits(bytes));
+        assert!(
+            !policy(&[(PolicyOption::AllowedAaguids, one), (PolicyOption::BlockedAaguids, one)])
+                .admits(bytes)
+        );
     }
 
     #[test]
@@ -266,9 +284,9 @@ mod tests {
     #[test]
     fn every_option_moves_the_fingerprint() {
         let before = policy(&[]).fingerprint;
-        for name in OPTIONS {
-            assert_ne!(policy(&[(name, "7")]).fingerprint, before, "{name}");
+        for (option, name) in FINGERPRINTED {
+            assert_ne!(policy(&[(option, "7")]).fingerprint, before, "{name}");
         }
-        assert_eq!(policy(&[("TemporaryAccessPassLength", "7")]).fingerprint, before);
+        assert_eq!(policy(&[(PolicyOption::TemporaryAccessPassEnabled, "true")]).fingerprint, before);
     }
 }

@@ -8,6 +8,7 @@ use chancery_resource::{
     number_of,
 };
 use chancery_scim::{Home, USER, entry_keys};
+use chancery_userstore::user::User;
 use uuid::Uuid;
 
 use crate::{
@@ -127,7 +128,7 @@ fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) ->
         parts.push(Part::Entry);
         statements.push(sql);
     }
-    if let Some(relation) = form.shape.relation("memberOfGroups").filter(|_| has_groups) {
+    if let Some(relation) = form.shape.relation(User::MEMBER_OF_GROUPS.name).filter(|_| has_groups) {
         let mut sql = begin(format!(
             "SELECT m.{own}, g.id, g.name FROM {table} m JOIN {target} g ON g.rid = m.{other} WHERE m.{own} ",
             own = relation.own,

@@ -170,7 +170,7 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
         User::SCIM_EXTRA.field(),
     ];
     // filters look for both; what answers tell of them is read beside the rows
-    let groups = STORE_USER.relation("memberOfGroups").copied();
+    let groups = STORE_USER.relation(User::MEMBER_OF_GROUPS.name).copied();
     let entries = Relation::new(
         "userProfiles",
         "What else is known of the user.",
@@ -183,7 +183,9 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
 
 static STORE_GROUPS: LazyLock<Views> = LazyLock::new(|| {
     let open = [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
-    let sets = ["memberUsers", "memberGroups"].into_iter().filter_map(|name| STORE_GROUP.relation(name));
+    let sets = [Group::MEMBER_USERS, Group::MEMBER_GROUPS]
+        .into_iter()
+        .filter_map(|relation| STORE_GROUP.relation(relation.name));
     let relations: Vec<Relation> = sets.copied().collect();
     views(&STORE_GROUP, &open, &relations)
 });

@@ -46,6 +46,8 @@ pub use call::{
 pub use chancery_store::{
     Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write,
 };
+#[doc(hidden)]
+pub use constcat;
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::deletes::Deletion;
 pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
@@ -56,7 +58,7 @@ pub use declare::protection::{
 pub use declare::query::{QueryForm, QueryParameter};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
-pub use declare::relation::{Guard, Listed, NestedFields, Relation};
+pub use declare::relation::{Guard, LinkTable, Listed, NestedFields, NewLinks, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
 pub use declare::rules::{FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation};
 pub use declare::service::Service;

@@ -2,11 +2,11 @@
 
 use chancery_management::{
     client_app::{CLIENT_APP, ClientApp},
-    idp_instance::IDP_INSTANCE,
-    tenant::TENANT,
+    idp_instance::{IDP_INSTANCE, IdpInstance},
+    tenant::{TENANT, Tenant},
 };
 use chancery_record::Value;
-use chancery_resource::{CONSOLE, Context, Problem, Shape, link, load};
+use chancery_resource::{CONSOLE, Context, Problem, Relation, Shape, link, load};
 use chancery_signin::open_setup;
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
@@ -35,13 +35,18 @@ pub fn ensure(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     else {
         return Ok(());
     };
-    assign(context, tx, &TENANT, tenant)?;
-    assign(context, tx, &IDP_INSTANCE, store)
+    assign(context, tx, (&TENANT, &Tenant::CLIENT_APPS), tenant)?;
+    assign(context, tx, (&IDP_INSTANCE, &IdpInstance::CLIENT_APPS), store)
 }
 
-fn assign(context: &Context, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> Result<(), Problem> {
+fn assign(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (shape, relation): (&'static Shape, &Relation),
+    id: Uuid,
+) -> Result<(), Problem> {
     let row = load(context, tx, shape, None, Value::Id(id))?;
-    link(context, tx, (shape, "clientApps"), &row, vec![CONSOLE])
+    link(context, tx, (shape, relation), &row, vec![CONSOLE])
 }
 
 /// The most names that are tried.

@@ -2,6 +2,7 @@
 //! passkey offered.
 
 use chancery_flow::{Action, DueAction, Event, Step};
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{AuditAction, Problem, StateTable, Tx};
 use chancery_userstore::user::user_of;
 
@@ -110,7 +111,7 @@ fn accept_terms(doing: &Doing<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<Done,
     let Some(tenant) = doing.completion.circumstances.application.tenant(identified.tenant) else {
         return Ok(Done::Nothing);
     };
-    let version = tenant.options.text("TermsVersion");
+    let version = tenant.options.get(TenantOption::TERMS_VERSION);
     if version != shown {
         return Ok(Done::Wrong("terms_changed", ""));
     }

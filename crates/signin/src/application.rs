@@ -11,7 +11,10 @@ use chancery_oauth::{
     ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use,
 };
 use chancery_record::fold;
-use chancery_resource::{CONSOLE, PLATFORM, settings::Options};
+use chancery_resource::{
+    CONSOLE, PLATFORM,
+    settings::{Options, TenantOption, UserStoreOption},
+};
 use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -147,7 +150,7 @@ pub struct ServingTenant {
     /// Its second factors that can be used, in order.
     pub factors: Vec<OfferedFactor>,
     /// Its options.
-    pub options: Arc<Options>,
+    pub options: Arc<Options<TenantOption>>,
     /// The ranges of addresses from which it is chosen: the first and the last address of each.
     pub ranges: Vec<(IpAddr, IpAddr)>,
     /// Whether it has questionnaire items.
@@ -168,7 +171,7 @@ pub struct OfferedStore {
     /// The MFA instances that it asks for, whether they can be used or not.
     pub factors: Vec<Uuid>,
     /// Its options.
-    pub options: Arc<Options>,
+    pub options: Arc<Options<UserStoreOption>>,
     /// What administrators say of it to views.
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
@@ -261,12 +264,17 @@ pub enum ResetWay {
 }
 
 impl OfferedStore {
+    /// Whether it has what it takes to send mail.
+    pub fn sends_mail(&self) -> bool {
+        self.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
+            && self.options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
+    }
+
     /// How a link that resets a password gets to its users.
     pub fn reset_way(&self) -> ResetWay {
-        let is_set = |name: &&str| !self.options.text(name).is_empty();
-        if self.options.flag("IsDatabaseReadOnlyMode") {
+        if self.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
             ResetWay::None
-        } else if ["MailServerConfig", "EMailSenderAddress"].iter().all(is_set) {
+        } else if self.sends_mail() {
             ResetWay::Mail
         } else {
             ResetWay::Program
@@ -306,7 +314,7 @@ impl Application {
     /// Whether its authorization requests need PKCE, where it signs people in at these tenants.
     pub fn needs_pkce<'a>(&self, mut tenants: impl Iterator<Item = &'a ServingTenant>) -> bool {
         match self.pkce {
-            PkceMode::AsTenant => tenants.any(|tenant| tenant.options.flag("PkceRequired")),
+            PkceMode::AsTenant => tenants.any(|tenant| tenant.options.get(TenantOption::PKCE_REQUIRED)),
             PkceMode::Required => true,
             PkceMode::Optional => false,
         }

@@ -5,6 +5,7 @@ use chancery_application::{EndOf, sign_out};
 use chancery_flow::SignedIn;
 use chancery_oauth::{AuthorizationRequest, OPENID, SecurityProfile};
 use chancery_record::{Timestamp, Value};
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -105,7 +106,7 @@ pub fn issue(
     let digest = digest(master, &code);
     let lifetime = application
         .tenant(signed_in.tenant)
-        .map_or(UNDER_PROFILE, |tenant| tenant.options.span("AuthorizationCodeLifetime"));
+        .map_or(UNDER_PROFILE, |tenant| tenant.options.get(TenantOption::AUTHORIZATION_CODE_LIFETIME));
     let lifetime = if application.security_profile == SecurityProfile::None {
         lifetime
     } else {

@@ -6,7 +6,7 @@ use chancery_flow::{Acr, Event, Flow, Identified, Method, Proven, Step, acr_of, 
 use chancery_management::identity_replacement::prove_replaced;
 use chancery_oauth::AuthorizationRequest;
 use chancery_record::Timestamp;
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_userstore::user::clear_attempts;
 use uuid::Uuid;
@@ -209,7 +209,7 @@ impl Completion {
             prove_replaced(&context, tx, (identified.person, identified.instance))?;
         }
         let is_kept = self.keeps || sessions.iter().any(|session| session.is_kept);
-        let max_age = is_kept.then(|| options.span("SessionAbsoluteLifetime") / 1000);
+        let max_age = is_kept.then(|| options.get(TenantOption::SESSION_ABSOLUTE_LIFETIME) / 1000);
         let device = self.remember(context, tx, identified, options)?;
         let session = NewSession { value: new.value, max_age, device };
         let Step::Done(signed_in) = due.step() else {
@@ -225,9 +225,9 @@ impl Completion {
         context: &Context,
         tx: &mut Tx<'_>,
         identified: &Identified,
-        options: &Options,
+        options: &Options<TenantOption>,
     ) -> Result<Option<(String, i64)>, Problem> {
-        let lifetime = options.span("RememberDeviceLifetime");
+        let lifetime = options.get(TenantOption::REMEMBER_DEVICE_LIFETIME);
         let has_second = identified.proofs.iter().any(|proof| !proof.method.is_first());
         if !self.remembers || !has_second || lifetime == 0 {
             return Ok(None);

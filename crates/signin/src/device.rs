@@ -1,5 +1,6 @@
 //! Devices without a browser of their own: a person lets them in elsewhere (RFC 8628).
 
+use chancery_resource::settings::TenantOption;
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -108,7 +109,7 @@ impl Provider<'_> {
             .tenants
             .iter()
             .find(|tenant| known.serving(tenant.facts.id, issuing).is_some())
-            .map_or(0, |tenant| tenant.options.span("DeviceCodeLifetime"));
+            .map_or(0, |tenant| tenant.options.get(TenantOption::DEVICE_CODE_LIFETIME));
         let (code, user_code) = (BASE64_URL_SAFE_NO_PAD.encode(random::<32>()), user_code());
         let master = self.context.master.clone();
         let (digest, user) = (digest(&master, &code), user_digest(&master, issuing, &user_code));

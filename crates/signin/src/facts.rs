@@ -6,6 +6,7 @@ use chancery_flow::{
 };
 use chancery_management::user_questionnaire_item::Item;
 use chancery_record::Timestamp;
+use chancery_resource::settings::{TenantOption, UserStoreOption};
 use chancery_resource::{Problem, StoreError, Tx};
 use chancery_userstore::answers::is_contact;
 use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
@@ -171,7 +172,7 @@ impl Looking<'_> {
     /// a proof alone.
     fn passkey_enrolment(&self) -> Option<Urgency> {
         let store = self.store.filter(|_| self.can_use_passkeys() && !self.is_read_only())?;
-        match store.options.text("PasskeyEnrolment").to_ascii_lowercase().as_str() {
+        match store.options.get(UserStoreOption::PASSKEY_ENROLMENT).to_ascii_lowercase().as_str() {
             "require" => Some(Urgency::Required),
             "offer" if self.identified.is_proven_here => Some(Urgency::Offered),
             _ => None,
@@ -180,7 +181,9 @@ impl Looking<'_> {
 
     /// Whether the person has fewer passkeys than the store wishes for.
     fn lacks_passkeys(&self, held: Held) -> bool {
-        self.store.is_some_and(|store| held.usable < store.options.number("PasskeyRequiredCredentialCount"))
+        self.store.is_some_and(|store| {
+            held.usable < store.options.get(UserStoreOption::PASSKEY_REQUIRED_CREDENTIAL_COUNT)
+        })
     }
 
     /// Whether a passkey may be made now. It counts for all that a person can prove, so that who has shown a password
@@ -196,7 +199,7 @@ impl Looking<'_> {
 
     /// Whether nothing about the person can be written: the store takes no writes, or there is none.
     fn is_read_only(&self) -> bool {
-        self.store.is_none_or(|store| store.options.flag("IsDatabaseReadOnlyMode"))
+        self.store.is_none_or(|store| store.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE))
     }
 
     /// The person's passkeys, where they count for anything.
@@ -227,7 +230,10 @@ impl Looking<'_> {
         }
         let contact = &self.admitted.contact;
         let is_unconfirmed = contact.email.is_some() && !contact.is_email_confirmed;
-        if is_unconfirmed && self.tenant.options.flag("EmailConfirmationRequired") && !self.is_read_only() {
+        if is_unconfirmed
+            && self.tenant.options.get(TenantOption::EMAIL_CONFIRMATION_REQUIRED)
+            && !self.is_read_only()
+        {
             due.push(required(Action::Email));
         }
         if let Some(urgency) = self.urgency_of(questions) {
@@ -281,7 +287,7 @@ impl Looking<'_> {
     }
 
     fn are_terms_due(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
-        let version = self.tenant.options.text("TermsVersion");
+        let version = self.tenant.options.get(TenantOption::TERMS_VERSION);
         if version.is_empty() {
             return Ok(false);
         }

@@ -2,6 +2,7 @@
 
 use chancery_flow::{Action, Choice, DueAction, Step, Urgency};
 use chancery_oauth::{OPENID, STANDARD_SCOPES};
+use chancery_resource::settings::{TenantOption, UserStoreOption};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -84,7 +85,10 @@ pub fn is_page_of(page: &str, kept: &KeptFlow, circumstances: &Circumstances, ex
 
 /// Whether one of the stores that are offered takes access passes.
 pub fn takes_access_passes(circumstances: &Circumstances, examined: &Examined) -> bool {
-    circumstances.offered(examined).iter().any(|store| store.options.flag("TemporaryAccessPassEnabled"))
+    circumstances
+        .offered(examined)
+        .iter()
+        .any(|store| store.options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED))
 }
 
 /// The page that is to be shown, with what was prepared for it.
@@ -177,14 +181,16 @@ fn action_page(
         Action::Terms => {
             let tenant =
                 examined.due.identified().and_then(|one| circumstances.application.tenant(one.tenant));
-            let text = |name: &str| tenant.map(|tenant| tenant.options.text(name));
-            ("Terms", TERMS, json!({ "url": text("TermsUrl"), "version": text("TermsVersion") }))
+            let text = |setting| tenant.map(|tenant| tenant.options.get(setting));
+            let (url, version) = (text(TenantOption::TERMS_URL), text(TenantOption::TERMS_VERSION));
+            ("Terms", TERMS, json!({ "url": url, "version": version }))
         }
         Action::Passkey => {
             // who came by an access pass and has neither may make a password instead, unless a passkey is required anyway
             let store = store_of(circumstances, examined);
-            let is_required = store
-                .is_some_and(|store| store.options.text("PasskeyEnrolment").eq_ignore_ascii_case("Require"));
+            let is_required = store.is_some_and(|store| {
+                store.options.get(UserStoreOption::PASSKEY_ENROLMENT).eq_ignore_ascii_case("Require")
+            });
             let by_pass = !may_wait && !is_required && examined.is_by_access_pass();
             let context = json!({
                 "kind": "make", "may_wait": may_wait, "password_instead": by_pass,

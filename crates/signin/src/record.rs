@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use chancery_flow::NotAdmitted;
 use chancery_management::sign_in::record::associated_data;
 use chancery_record::Value;
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, Setting, Span, TenantOption};
 use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx};
 use chancery_userstore::password::write_for_nobody;
 use uuid::Uuid;
@@ -250,7 +250,7 @@ fn about(
     let plain = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
         AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2)";
     let (person, now) = (record.person, context.now);
-    let mut parameters = vec![person.into(), record.tenant.into(), RETENTION.into()];
+    let mut parameters = vec![person.into(), record.tenant.into(), RETENTION.name().into()];
     let mut text = plain.to_owned();
     if let Some(counted) = counted {
         // ids begin with the time at which they were made
@@ -280,8 +280,8 @@ fn about(
         Ok((about, row.optional_text(1)?))
     })?;
     let (about, set) = found.unwrap_or_default();
-    let own = set.map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
-    Ok(About { retention: Options::new(Owner::Tenant, own).span(RETENTION), ..about })
+    let own = set.map(|value| (RETENTION.name().to_owned(), value)).into_iter().collect();
+    Ok(About { retention: Options::<TenantOption>::new(own).get(RETENTION), ..about })
 }
 
-const RETENTION: &str = "SignInRecordRetention";
+const RETENTION: Setting<TenantOption, Span> = TenantOption::SIGN_IN_RECORD_RETENTION;

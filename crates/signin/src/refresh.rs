@@ -8,7 +8,10 @@ use chancery_auth::{
 };
 use chancery_oauth::{Scope, targets};
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Context, Problem, StoreError, Tx, settings::Options};
+use chancery_resource::{
+    AppContext, Context, Problem, StoreError, Tx,
+    settings::{Options, TenantOption},
+};
 use uuid::Uuid;
 
 use crate::{
@@ -80,8 +83,13 @@ impl Provider<'_> {
 }
 
 /// When the last token of a grant of the client app ends that is used now.
-pub fn ends_on(grant: &Grant, application: &Application, options: &Options, now: Timestamp) -> Timestamp {
-    let access_token = now.plus(options.span("AccessTokenLifetime"));
+pub fn ends_on(
+    grant: &Grant,
+    application: &Application,
+    options: &Options<TenantOption>,
+    now: Timestamp,
+) -> Timestamp {
+    let access_token = now.plus(options.get(TenantOption::ACCESS_TOKEN_LIFETIME));
     if application.refreshes(&grant.granted) {
         access_token.max(refresh_until(grant, options, now))
     } else {
@@ -90,9 +98,9 @@ pub fn ends_on(grant: &Grant, application: &Application, options: &Options, now:
 }
 
 /// Until when a refresh token is good whose last use was then: no longer than the grant may last in all.
-fn refresh_until(grant: &Grant, options: &Options, used_on: Timestamp) -> Timestamp {
-    let longest = grant.started_on.plus(options.span("RefreshTokenAbsoluteLifetime"));
-    used_on.plus(options.span("RefreshTokenLifetime")).min(longest)
+fn refresh_until(grant: &Grant, options: &Options<TenantOption>, used_on: Timestamp) -> Timestamp {
+    let longest = grant.started_on.plus(options.get(TenantOption::REFRESH_TOKEN_ABSOLUTE_LIFETIME));
+    used_on.plus(options.get(TenantOption::REFRESH_TOKEN_LIFETIME)).min(longest)
 }
 
 /// Until when the refresh token of a grant is good; `None` once it is not. Without `offline_access` it ends with the session.
@@ -102,7 +110,7 @@ fn refresh_until(grant: &Grant, options: &Options, used_on: Timestamp) -> Timest
 pub fn good_until(
     tx: &mut Tx<'_>,
     grant: &Grant,
-    (application, options): (&Application, &Options),
+    (application, options): (&Application, &Options<TenantOption>),
     now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
     if !application.refreshes(&grant.granted) {
@@ -204,8 +212,8 @@ enum Use {
 
 /// The token of before is good for a moment more, and gets the same successor: two tabs, or an answer that was lost,
 /// harm nobody.
-fn judge(grant: &Grant, token: &RefreshToken, options: &Options, now: Timestamp) -> Use {
-    let leeway = options.span("RefreshTokenReuseLeeway");
+fn judge(grant: &Grant, token: &RefreshToken, options: &Options<TenantOption>, now: Timestamp) -> Use {
+    let leeway = options.get(TenantOption::REFRESH_TOKEN_REUSE_LEEWAY);
     // a request that came before the rotation, or by another clock, is no earlier than it: without leeway it is reuse
     let is_within = grant.rotated_on.is_some_and(|on| (now.0 - on.0).max(0) < leeway);
     let is_good =

@@ -8,7 +8,7 @@ use chancery_flow::{FirstFactor, Step};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
     AppContext, MasterKey, Problem, Tx, Work,
-    settings::{Options, Owner},
+    settings::{Options, TenantOption},
 };
 use chancery_store::{Class, Mode, Store};
 use chancery_userstore::password::forgotten::{self, Reset};
@@ -236,7 +236,7 @@ pub fn reset_url(
     let tenant = application.tenant(due.tenant)?;
     let is_offered = |store: Uuid| due.offered.iter().any(|instance| instance.id == store);
     let mut offered = tenant.stores.iter().filter(|store| is_offered(store.id));
-    let can_be = tenant.options.flag("PasswordResetEnabled")
+    let can_be = tenant.options.get(TenantOption::PASSWORD_RESET_ENABLED)
         && offered.any(|store| match store.reset_way() {
             ResetWay::Mail => true,
             ResetWay::Program => app.has_reset_program,
@@ -265,7 +265,7 @@ fn stores_of(tx: &mut Tx<'_>, tenant: Uuid) -> Result<Option<Vec<Uuid>>, Problem
         }
         Ok(())
     })?;
-    Ok(Options::new(Owner::Tenant, own).flag("PasswordResetEnabled").then_some(stores))
+    Ok(Options::<TenantOption>::new(own).get(TenantOption::PASSWORD_RESET_ENABLED).then_some(stores))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
 use chancery_flow::{Identified, Proof, SessionFacts};
 use chancery_record::Timestamp;
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
 use chancery_store::{Error, StateTable, Tx};
 use serde::{Deserialize, Serialize};
@@ -152,14 +152,19 @@ fn keep_claims(
 }
 
 /// How long a session lasts from its last use, in ms.
-fn lifetime(options: &Options, is_kept: bool) -> i64 {
-    options.span(if is_kept { "SessionLifetime" } else { "BrowserSessionLifetime" })
+fn lifetime(options: &Options<TenantOption>, is_kept: bool) -> i64 {
+    options.get(if is_kept { TenantOption::SESSION_LIFETIME } else { TenantOption::BROWSER_SESSION_LIFETIME })
 }
 
 /// Until when a session lasts that is used now.
-fn expiry(options: &Options, is_kept: bool, started_on: Timestamp, now: Timestamp) -> Timestamp {
+fn expiry(
+    options: &Options<TenantOption>,
+    is_kept: bool,
+    started_on: Timestamp,
+    now: Timestamp,
+) -> Timestamp {
     let until = now.plus(lifetime(options, is_kept));
-    until.min(started_on.plus(options.span("SessionAbsoluteLifetime")))
+    until.min(started_on.plus(options.get(TenantOption::SESSION_ABSOLUTE_LIFETIME)))
 }
 
 /// Where a sign-in is complete: writes its session, a new one or that of the person, and moves all sessions of the
@@ -244,8 +249,13 @@ pub fn establish(
 ///
 /// # Errors
 /// Errors of the store.
-pub fn note_use(tx: &mut Tx<'_>, session: &Session, options: &Options, now: Timestamp) -> Result<(), Error> {
-    let slides = !session.is_kept || options.flag("SessionSliding");
+pub fn note_use(
+    tx: &mut Tx<'_>,
+    session: &Session,
+    options: &Options<TenantOption>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let slides = !session.is_kept || options.get(TenantOption::SESSION_SLIDING);
     let pause = USE_MS.min(lifetime(options, session.is_kept) / 10);
     if !slides || now.0 - session.used_on.0 < pause {
         return Ok(());

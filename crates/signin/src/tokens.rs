@@ -4,7 +4,10 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
 use chancery_oauth::{OPENID, half_hash};
 use chancery_record::Timestamp;
-use chancery_resource::{StoreError, settings::Options};
+use chancery_resource::{
+    StoreError,
+    settings::{Options, TenantOption},
+};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -21,9 +24,12 @@ pub struct Lifetimes {
 
 impl Lifetimes {
     /// Those of a tenant.
-    pub fn of(options: &Options) -> Self {
-        let seconds = |name| options.span(name) / 1000;
-        Self { access_token: seconds("AccessTokenLifetime"), id_token: seconds("IdentityTokenLifetime") }
+    pub fn of(options: &Options<TenantOption>) -> Self {
+        let seconds = |setting| options.get(setting) / 1000;
+        Self {
+            access_token: seconds(TenantOption::ACCESS_TOKEN_LIFETIME),
+            id_token: seconds(TenantOption::IDENTITY_TOKEN_LIFETIME),
+        }
     }
 }
 

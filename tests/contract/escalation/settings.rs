@@ -341,7 +341,7 @@ on_both_engines! {
         let relations: Vec<(&str, &str, &Op, RelationChange)> = operations()
             .filter(|(name, ..)| name.starts_with("management:"))
             .filter_map(|(.., op)| match op.action {
-                Action::Relate(name, how) => Some((op.shape.name, op.shape.relation(name)?.target.name, op, how)),
+                Action::Relate(relation, how) => Some((op.shape.name, relation.target.name, op, how)),
                 _ => None,
             })
             .filter(|(own, other, ..)| used.contains_key(own) && used.contains_key(other))
@@ -371,8 +371,8 @@ on_both_engines! {
                 }
                 RelationChange::Set => {
                     let all = world.admin.get(&one(own, &used[own])).await.is(200).json();
-                    let Action::Relate(name, _) = op.action else { unreachable!() };
-                    let links: Vec<&Value> = all[name].as_array().unwrap().iter().collect();
+                    let Action::Relate(relation, _) = op.action else { unreachable!() };
+                    let links: Vec<&Value> = all[relation.name].as_array().unwrap().iter().collect();
                     client.put(&here, related(&links)).await.expect(202);
                     judged(own, other, client.put(&here, related(&[])).await, op.name);
                 }

@@ -172,7 +172,9 @@ async fn bodies(admin: &Client, base: &str, op: &Op, target: &Target) -> Vec<(St
     let known = Known { row: target.row(admin, base, op).await, value: &value };
     known.bodies(op).unwrap_or_else(|| {
         let bodies = match op.action {
-            Action::Relate(name, change) => vec![(String::new(), target.related(op, name, change))],
+            Action::Relate(relation, change) => {
+                vec![(String::new(), target.related(op, relation.name, change))]
+            }
             _ => by_schema(op, target),
         };
         bodies.into_iter().map(|(name, body)| (name, Some(body))).collect()

@@ -354,8 +354,7 @@ async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &s
         (RelationChange::Set, &[], &[]),
     ];
     for (how, given, then) in steps {
-        let is_it =
-            |op: &Op| matches!(op.action, Action::Relate(name, found) if name == member && found == how);
+        let is_it = |op: &Op| matches!(op.action, Action::Relate(relation, found) if relation.name == member && found == how);
         let op = operations().find(|op| op.path == path && is_it(op)).unwrap();
         let address = ground.address(path, &key);
         let answer = send(&world.admin, op, &address, &json!({ "relatedIds": given })).await;
@@ -396,9 +395,9 @@ fn every_resource_and_relation_has_a_row() {
                 let row = ROWS.iter().find(|(resource, ..)| *resource == op.shape.name);
                 assert!(row.is_some(), "{}: no row", op.shape.name);
             }
-            Action::Relate(name, _) => {
+            Action::Relate(relation, _) => {
                 let row = RELATIONS.iter().find(|(path, ..)| *path == op.path);
-                assert_eq!(row.map(|(_, member, _)| *member), Some(name), "{}: no row", op.path);
+                assert_eq!(row.map(|(_, member, _)| *member), Some(relation.name), "{}: no row", op.path);
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chancery_resource::{Problem, ProblemKind};
+use chancery_userstore::group::Group;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -31,12 +32,14 @@ pub async fn find(
     (resource, key, name): (&'static Resource, &str, &str),
     (ids, problem): (&[&str], &Problem),
 ) -> Result<Option<Vec<String>>, Problem> {
-    let is_nested = problem.kind == ProblemKind::Conflict && ["parentGroups", "memberGroups"].contains(&name);
-    let Some(upwards) = resource.shape.relation("parentGroups").filter(|_| is_nested) else {
+    let is_nested = problem.kind == ProblemKind::Conflict
+        && [Group::PARENT_GROUPS.name, Group::MEMBER_GROUPS.name].contains(&name);
+    let Some(upwards) = resource.shape.relation(Group::PARENT_GROUPS.name).filter(|_| is_nested) else {
         return Ok(None);
     };
     // what is put in holds the other one already: the way leads up from there to what is put in
-    let (from, ends): (&[&str], &[&str]) = if name == "memberGroups" { (&[key], ids) } else { (ids, &[key]) };
+    let (from, ends): (&[&str], &[&str]) =
+        if name == Group::MEMBER_GROUPS.name { (&[key], ids) } else { (ids, &[key]) };
     let mut names: HashMap<String, (String, Option<String>)> = HashMap::new();
     let mut waiting: Vec<String> = Vec::new();
     for id in from {

@@ -1,6 +1,7 @@
 //! Deleting one, after it was asked.
 
 use chancery_record::Field;
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Deletion, Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -135,7 +136,7 @@ async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) ->
 fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
     let Deletion::Quarantine { option, .. } = resource.shape.deletes.deletion else { return None };
     let options = &visit.visitor.store.as_ref()?.scope.options;
-    options.flag(option).then(|| options.span("UserDeletionQuarantineDuration"))
+    options.get(option).then(|| options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION))
 }
 
 /// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.

@@ -3,6 +3,7 @@
 use std::{future::Future, pin::Pin};
 
 use chancery_resource::{Problem, Relation, RoleType};
+use chancery_userstore::group::Group;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -61,8 +62,8 @@ pub async fn show(
     let title = title_of(resource, &row);
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let mut sides = Vec::new();
-    for (name, relation) in [("up", "parentGroups"), ("down", "memberGroups")] {
-        let Some(relation) = resource.shape.relation(relation) else { continue };
+    for (name, relation) in [("up", Group::PARENT_GROUPS), ("down", Group::MEMBER_GROUPS)] {
+        let Some(relation) = resource.shape.relation(relation.name) else { continue };
         let open = visit.parameter(name).unwrap_or_default().split('.').filter(|id| !id.is_empty());
         let side = Side { name, relation, open: open.take(MOST_OPEN).collect() };
         let (nodes, more) = nodes(visit, resource, &side, key.to_owned(), (name.to_owned(), 0)).await?;

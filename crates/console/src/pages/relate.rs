@@ -30,7 +30,7 @@ const PIECE: usize = 100;
 /// The operation that adds links of a relation, or takes them out.
 pub fn operation(resource: &Resource, name: &str, change: RelationChange) -> Option<&'static Op> {
     let is_it = |op: &&&'static Op| match op.action {
-        Action::Relate(relation, what) => relation == name && what == change,
+        Action::Relate(relation, what) => relation.name == name && what == change,
         _ => false,
     };
     resource.others.iter().find(is_it).copied()

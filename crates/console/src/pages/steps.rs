@@ -1,5 +1,6 @@
 //! What a new installation still lacks, told from the data: each step with where it is taken.
 
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Permit, Problem};
 use chancery_web::Input;
 use serde_json::{Value, json};
@@ -22,8 +23,6 @@ pub struct Step {
 
 /// The most rows of a resource that are looked at.
 const FEW: usize = 5;
-/// The options without which a store sends no mail.
-const MAIL: [&str; 2] = ["MailServerConfig", "EMailSenderAddress"];
 
 /// The steps in their order: those that the person may take.
 ///
@@ -70,7 +69,11 @@ fn mail(visit: &Visit<'_>) -> Option<(String, bool)> {
 /// Whether the chosen store has what it takes to send mail.
 pub fn sends_mail(visit: &Visit<'_>) -> bool {
     let store = visit.visitor.store.as_ref();
-    store.is_some_and(|store| MAIL.iter().all(|name| !store.scope.options.text(name).is_empty()))
+    store.is_some_and(|store| {
+        let options = &store.scope.options;
+        options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
+            && options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
+    })
 }
 
 /// Where the settings of the chosen store are, for who may see them.

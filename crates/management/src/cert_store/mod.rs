@@ -15,7 +15,7 @@ use chancery_resource::{
 
 use crate::{
     idp_instance::IDP_INSTANCE,
-    link::check_subscriptions,
+    link::{IDP_INSTANCE_CERT_STORE, within_subscription},
     location::ApplyToType,
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
@@ -192,6 +192,17 @@ static PROTECTION: Protection = Protection::new(
     Links::AllBut(&[]),
 );
 
+impl CertStore {
+    /// The instances that work with it.
+    pub const IDP_INSTANCES: Relation = Relation::new(
+        "idpInstances",
+        "The instances that work with it.",
+        IDP_INSTANCE_CERT_STORE.reverse(),
+        &IDP_INSTANCE,
+    )
+    .guarded(within_subscription);
+}
+
 /// The shape of cert stores.
 pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "CertStore",
@@ -206,13 +217,7 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
 ])
 .protected_by(&PROTECTION)
 .unique(&[Unique::new("cert_store__id", &[CertStore::ID.field()])])
-.relations(&[Relation::new(
-    "idpInstances",
-    "The instances that work with it.",
-    ("idp_instance_cert_store", "cert_store_rid", "idp_instance_rid"),
-    &IDP_INSTANCE,
-)
-.guarded(|tx, own, others| check_subscriptions(tx, ("cert_store", own), ("idp_instance", others)))])
+.relations(const { &[CertStore::IDP_INSTANCES] })
 .ruled::<CertStore>()
 .validate_rows(upload::read_upload)
 .bumps_epoch();
@@ -225,5 +230,5 @@ pub static IDP_INSTANCES: [Op; 3] = relation!(
     "/CertStore/{id}/idpinstances",
     SubscriptionAdmin,
     &CERT_STORE,
-    "idpInstances"
+    CertStore::IDP_INSTANCES
 );

@@ -24,7 +24,7 @@ use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     judge::judge,
-    link::check_subscriptions,
+    link::{CLIENT_APP_CLAIM_RULE, within_subscription},
     subscription::SubscriptionId,
     subscription::resolve::{resolve_subscription, wrong},
     tenant::{TENANT, TenantId},
@@ -221,6 +221,21 @@ impl Rules for ClaimRule {
     }
 }
 
+impl ClaimRule {
+    /// The client apps that a rule of their level applies to.
+    pub const CLIENT_APPS: Relation = Relation::new(
+        "clientApps",
+        "The client apps that a rule of their level applies to.",
+        CLIENT_APP_CLAIM_RULE.reverse(),
+        &CLIENT_APP,
+    )
+    .guarded(|tx, links| {
+        take_client_apps(tx, &[links.row])?;
+        within_subscription(tx, links)
+    })
+    .at_creation();
+}
+
 /// The shape of claim rules.
 pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
     "ClaimRule",
@@ -232,17 +247,7 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
     Parent::new(ClaimRule::APPLY_TO_TENANT_ID, &TENANT).open(),
 ])
 .unique(&[Unique::new("claim_rule__id", &[ClaimRule::ID.field()])])
-.relations(&[Relation::new(
-    "clientApps",
-    "The client apps that a rule of their level applies to.",
-    ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
-    &CLIENT_APP,
-)
-.guarded(|tx, rule, apps| {
-    take_client_apps(tx, &[rule])?;
-    check_subscriptions(tx, ("claim_rule", rule), ("client_app", apps))
-})
-.at_creation()])
+.relations(const { &[ClaimRule::CLIENT_APPS] })
 .ruled::<ClaimRule>()
 .validate_rows(check)
 .bumps_epoch();
@@ -296,5 +301,10 @@ fn weigh(rule: &Rule) -> Result<u64, Vec<FieldFault>> {
 pub static OPERATIONS: [Op; 9] =
     standard!("ClaimRule", "/ClaimRule", TenantMember, TenantMember, &CLAIM_RULE);
 /// Operations on a claim rule's client apps.
-pub static CLIENT_APPS: [Op; 3] =
-    relation!("ClaimRuleClientApps", "/ClaimRule/{id}/clientapps", TenantMember, &CLAIM_RULE, "clientApps");
+pub static CLIENT_APPS: [Op; 3] = relation!(
+    "ClaimRuleClientApps",
+    "/ClaimRule/{id}/clientapps",
+    TenantMember,
+    &CLAIM_RULE,
+    ClaimRule::CLIENT_APPS
+);

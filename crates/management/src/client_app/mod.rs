@@ -30,7 +30,11 @@ use crate::{
     custom_asset::{CUSTOM_ASSET, CustomAsset},
     custom_view::{CUSTOM_VIEW, CustomView},
     idp_instance::IDP_INSTANCE,
-    link::check_subscriptions,
+    link::{
+        CLIENT_APP_AUTHORIZED_GROUP, CLIENT_APP_AUTHORIZED_USER, CLIENT_APP_CLAIM_RULE,
+        CLIENT_APP_MFA_INSTANCE, CLIENT_APP_TOKEN_EXCHANGE, IDP_INSTANCE_CLIENT_APP, TENANT_CLIENT_APP,
+        within_subscription,
+    },
     mfa_instance::MFA_INSTANCE,
     subscription::SubscriptionId,
     tenant::TENANT,
@@ -254,6 +258,82 @@ record! {
 static SEEN_BY: Reach =
     Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 
+impl ClientApp {
+    /// Entries about it, by key.
+    const METADATA: Relation = Relation::new(
+        "metadata",
+        "Entries about it, by key.",
+        ("client_app_metadata", "client_app_rid", "rid"),
+        &metadata::CLIENT_APP_METADATA,
+    )
+    .showing(&[
+        metadata::ClientAppMetadata::KEY.field(),
+        metadata::ClientAppMetadata::VALUE.field(),
+        metadata::ClientAppMetadata::CONCURRENCY_TOKEN.field(),
+    ]);
+    /// The claim rules of level ClientApp that apply to it.
+    pub const CLAIM_RULES: Relation = Relation::new(
+        "claimRules",
+        "The claim rules of level ClientApp that apply to it.",
+        CLIENT_APP_CLAIM_RULE.forward(),
+        &CLAIM_RULE,
+    )
+    .guarded(|tx, links| {
+        take_client_apps(tx, links.others)?;
+        within_subscription(tx, links)
+    });
+    /// The platform users who may use it while it is restricted.
+    pub const AUTHORIZED_PLATFORM_USERS: Relation = Relation::new(
+        "authorizedPlatformUsers",
+        "The platform users who may use it while it is restricted.",
+        CLIENT_APP_AUTHORIZED_USER.forward(),
+        &APPLICATION_USER,
+    )
+    .guarded(within_subscription)
+    .showing(&[
+        ApplicationUser::ID.field(),
+        ApplicationUser::FIRST_NAME.field(),
+        ApplicationUser::LAST_NAME.field(),
+        ApplicationUser::EMAIL_ADDRESS.field(),
+    ]);
+    /// The platform groups whose members may use it while it is restricted.
+    pub const AUTHORIZED_PLATFORM_GROUPS: Relation = Relation::new(
+        "authorizedPlatformGroups",
+        "The platform groups whose members may use it while it is restricted.",
+        CLIENT_APP_AUTHORIZED_GROUP.forward(),
+        &APPLICATION_GROUP,
+    )
+    .guarded(within_subscription);
+    /// The client apps that may exchange its tokens (RFC 8693).
+    pub const ALLOWED_TOKEN_EXCHANGE_CLIENT_APPS: Relation = Relation::new(
+        "allowedTokenExchangeClientApps",
+        "The client apps that may exchange its tokens (RFC 8693).",
+        CLIENT_APP_TOKEN_EXCHANGE.forward(),
+        &CLIENT_APP,
+    )
+    .guarded(within_subscription);
+    /// The tenants that have it.
+    pub const TENANTS: Relation =
+        Relation::new("tenants", "The tenants that have it.", TENANT_CLIENT_APP.reverse(), &TENANT)
+            .guarded(within_subscription);
+    /// The identity provider instances offered for it.
+    pub const IDP_INSTANCES: Relation = Relation::new(
+        "idpInstances",
+        "The identity provider instances offered for it.",
+        IDP_INSTANCE_CLIENT_APP.reverse(),
+        &IDP_INSTANCE,
+    )
+    .guarded(within_subscription);
+    /// The second factors asked for it.
+    pub const MFA_INSTANCES: Relation = Relation::new(
+        "mfaInstances",
+        "The second factors asked for it.",
+        CLIENT_APP_MFA_INSTANCE.forward(),
+        &MFA_INSTANCE,
+    )
+    .guarded(within_subscription);
+}
+
 /// The shape of client apps.
 pub static CLIENT_APP: Shape =
     Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&SEEN_BY, administrator::is_no_higher))
@@ -268,150 +348,85 @@ pub static CLIENT_APP: Shape =
             Child::new("asset", &CUSTOM_ASSET, CustomAsset::CLIENT_APP_ID, CustomAsset::LOCATION),
             Child::new("view", &CUSTOM_VIEW, CustomView::CLIENT_APP_ID, CustomView::LOCATION),
         ])
-        .relations(&[
-            children!(
-                "clientAppRedirectUris",
-                "Where people are sent back to.",
-                "client_app",
-                "client_app_redirect_uri",
-                "client_app_id",
-                &uri::CLIENT_APP_REDIRECT_URI
-            ),
-            children!(
-                "clientAppKeySets",
-                "Its own keys.",
-                "client_app",
-                "client_app_key_set",
-                "client_app_id",
-                &key_set::CLIENT_APP_KEY_SET
-            ),
-            children!(
-                "clientAppResources",
-                "The resources it gets tokens for.",
-                "client_app",
-                "client_app_resource",
-                "client_app_id",
-                &scope_and_resource::CLIENT_APP_RESOURCE
-            ),
-            children!(
-                "clientAppSecrets",
-                "Its secrets, without their values.",
-                "client_app",
-                "client_app_secret",
-                "client_app_id",
-                &secret::CLIENT_APP_SECRET
-            ),
-            children!(
-                "clientAppRequestUris",
-                "Where its request objects are.",
-                "client_app",
-                "client_app_request_uri",
-                "client_app_id",
-                &uri::CLIENT_APP_REQUEST_URI
-            ),
-            children!(
-                "clientAppFederatedIdentities",
-                "Whose tokens stand for its own secret.",
-                "client_app",
-                "client_app_federated_identity",
-                "client_app_id",
-                &federated_identity::CLIENT_APP_FEDERATED_IDENTITY
-            ),
-            Relation::new(
-                "metadata",
-                "Entries about it, by key.",
-                ("client_app_metadata", "client_app_rid", "rid"),
-                &metadata::CLIENT_APP_METADATA,
-            )
-            .showing(&[
-                metadata::ClientAppMetadata::KEY.field(),
-                metadata::ClientAppMetadata::VALUE.field(),
-                metadata::ClientAppMetadata::CONCURRENCY_TOKEN.field(),
-            ]),
-            Relation::new(
-                "claimRules",
-                "The claim rules of level ClientApp that apply to it.",
-                ("client_app_claim_rule", "client_app_rid", "claim_rule_rid"),
-                &CLAIM_RULE,
-            )
-            .guarded(|tx, app, rules| {
-                take_client_apps(tx, rules)?;
-                check_subscriptions(tx, ("client_app", app), ("claim_rule", rules))
-            }),
-            children!(
-                "clientAppScopes",
-                "The scopes it gets.",
-                "client_app",
-                "client_app_scope",
-                "client_app_id",
-                &scope_and_resource::CLIENT_APP_SCOPE
-            ),
-            Relation::new(
-                "authorizedPlatformUsers",
-                "The platform users who may use it while it is restricted.",
-                ("client_app_authorized_user", "client_app_rid", "application_user_rid"),
-                &APPLICATION_USER,
-            )
-            .guarded(|tx, own, others| {
-                check_subscriptions(tx, ("client_app", own), ("application_user", others))
-            })
-            .showing(&[
-                ApplicationUser::ID.field(),
-                ApplicationUser::FIRST_NAME.field(),
-                ApplicationUser::LAST_NAME.field(),
-                ApplicationUser::EMAIL_ADDRESS.field(),
-            ]),
-            Relation::new(
-                "authorizedPlatformGroups",
-                "The platform groups whose members may use it while it is restricted.",
-                ("client_app_authorized_group", "client_app_rid", "application_group_rid"),
-                &APPLICATION_GROUP,
-            )
-            .guarded(|tx, own, others| {
-                check_subscriptions(tx, ("client_app", own), ("application_group", others))
-            }),
-            Relation::new(
-                "allowedTokenExchangeClientApps",
-                "The client apps that may exchange its tokens (RFC 8693).",
-                ("client_app_token_exchange", "client_app_rid", "allowed_rid"),
-                &CLIENT_APP,
-            )
-            .guarded(|tx, own, others| check_subscriptions(tx, ("client_app", own), ("client_app", others))),
-            Relation::new(
-                "tenants",
-                "The tenants that have it.",
-                ("tenant_client_app", "client_app_rid", "tenant_rid"),
-                &TENANT,
-            )
-            .guarded(|tx, own, others| check_subscriptions(tx, ("client_app", own), ("tenant", others))),
-            Relation::new(
-                "idpInstances",
-                "The identity provider instances offered for it.",
-                ("idp_instance_client_app", "client_app_rid", "idp_instance_rid"),
-                &IDP_INSTANCE,
-            )
-            .guarded(|tx, own, others| {
-                check_subscriptions(tx, ("client_app", own), ("idp_instance", others))
-            }),
-            Relation::new(
-                "mfaInstances",
-                "The second factors asked for it.",
-                ("client_app_mfa_instance", "client_app_rid", "mfa_instance_rid"),
-                &MFA_INSTANCE,
-            )
-            .guarded(|tx, own, others| {
-                check_subscriptions(tx, ("client_app", own), ("mfa_instance", others))
-            }),
-            children!(
-                "clientAppAuthenticationConfiguration",
-                "How it proves who it is; null while it is as usual.",
-                "client_app",
-                "client_app_authentication_configuration",
-                "client_app_id",
-                &configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION
-            )
-            .single(),
-        ])
+        .relations(
+            const {
+                &[
+                    children!(
+                        "clientAppRedirectUris",
+                        "Where people are sent back to.",
+                        "client_app",
+                        "client_app_redirect_uri",
+                        "client_app_id",
+                        &uri::CLIENT_APP_REDIRECT_URI
+                    ),
+                    children!(
+                        "clientAppKeySets",
+                        "Its own keys.",
+                        "client_app",
+                        "client_app_key_set",
+                        "client_app_id",
+                        &key_set::CLIENT_APP_KEY_SET
+                    ),
+                    children!(
+                        "clientAppResources",
+                        "The resources it gets tokens for.",
+                        "client_app",
+                        "client_app_resource",
+                        "client_app_id",
+                        &scope_and_resource::CLIENT_APP_RESOURCE
+                    ),
+                    children!(
+                        "clientAppSecrets",
+                        "Its secrets, without their values.",
+                        "client_app",
+                        "client_app_secret",
+                        "client_app_id",
+                        &secret::CLIENT_APP_SECRET
+                    ),
+                    children!(
+                        "clientAppRequestUris",
+                        "Where its request objects are.",
+                        "client_app",
+                        "client_app_request_uri",
+                        "client_app_id",
+                        &uri::CLIENT_APP_REQUEST_URI
+                    ),
+                    children!(
+                        "clientAppFederatedIdentities",
+                        "Whose tokens stand for its own secret.",
+                        "client_app",
+                        "client_app_federated_identity",
+                        "client_app_id",
+                        &federated_identity::CLIENT_APP_FEDERATED_IDENTITY
+                    ),
+                    ClientApp::METADATA,
+                    ClientApp::CLAIM_RULES,
+                    children!(
+                        "clientAppScopes",
+                        "The scopes it gets.",
+                        "client_app",
+                        "client_app_scope",
+                        "client_app_id",
+                        &scope_and_resource::CLIENT_APP_SCOPE
+                    ),
+                    ClientApp::AUTHORIZED_PLATFORM_USERS,
+                    ClientApp::AUTHORIZED_PLATFORM_GROUPS,
+                    ClientApp::ALLOWED_TOKEN_EXCHANGE_CLIENT_APPS,
+                    ClientApp::TENANTS,
+                    ClientApp::IDP_INSTANCES,
+                    ClientApp::MFA_INSTANCES,
+                    children!(
+                        "clientAppAuthenticationConfiguration",
+                        "How it proves who it is; null while it is as usual.",
+                        "client_app",
+                        "client_app_authentication_configuration",
+                        "client_app_id",
+                        &configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION
+                    )
+                    .single(),
+                ]
+            },
+        )
         .ruled::<ClientApp>()
         .validate_rows(rules::check)
         .after_insert(controller::note_maker)
@@ -426,7 +441,7 @@ pub static OPERATIONS: [Op; 9] = added_at(
 );
 /// Operations on a client app's tenants.
 pub static TENANTS: [Op; 3] = added_at(
-    relation!("ClientAppTenants", "/ClientApp/{id}/tenants", TenantMember, &CLIENT_APP, "tenants"),
+    relation!("ClientAppTenants", "/ClientApp/{id}/tenants", TenantMember, &CLIENT_APP, ClientApp::TENANTS),
     [0, 1],
 );
 /// Operations on a client app's instances.
@@ -435,7 +450,7 @@ pub static IDP_INSTANCES: [Op; 3] = relation!(
     "/ClientApp/{id}/idpinstances",
     SubscriptionAdmin,
     &CLIENT_APP,
-    "idpInstances"
+    ClientApp::IDP_INSTANCES
 );
 /// Operations on a client app's second factors.
 pub static MFA_INSTANCES: [Op; 3] = relation!(
@@ -443,7 +458,7 @@ pub static MFA_INSTANCES: [Op; 3] = relation!(
     "/ClientApp/{id}/mfainstances",
     SubscriptionAdmin,
     &CLIENT_APP,
-    "mfaInstances"
+    ClientApp::MFA_INSTANCES
 );
 /// Operations on a client app's claim rules.
 pub static CLAIM_RULES: [Op; 3] = relation!(
@@ -451,7 +466,7 @@ pub static CLAIM_RULES: [Op; 3] = relation!(
     "/ClientApp/{id}/claimrules",
     SubscriptionAdmin,
     &CLIENT_APP,
-    "claimRules"
+    ClientApp::CLAIM_RULES
 );
 /// Operations on the client apps that may exchange a client app's tokens.
 pub static TOKEN_EXCHANGE: [Op; 3] = relation!(
@@ -459,7 +474,7 @@ pub static TOKEN_EXCHANGE: [Op; 3] = relation!(
     "/ClientApp/{id}/allowedtokenexchangeclientapps",
     SubscriptionAdmin,
     &CLIENT_APP,
-    "allowedTokenExchangeClientApps"
+    ClientApp::ALLOWED_TOKEN_EXCHANGE_CLIENT_APPS
 );
 /// Operations on the platform users who may use a client app.
 pub static AUTHORIZED_USERS: [Op; 3] = relation!(
@@ -467,7 +482,7 @@ pub static AUTHORIZED_USERS: [Op; 3] = relation!(
     "/ClientApp/{id}/authorizedusers",
     TenantMember,
     &CLIENT_APP,
-    "authorizedPlatformUsers"
+    ClientApp::AUTHORIZED_PLATFORM_USERS
 );
 /// Operations on the platform groups whose members may use a client app.
 pub static AUTHORIZED_GROUPS: [Op; 3] = relation!(
@@ -475,5 +490,5 @@ pub static AUTHORIZED_GROUPS: [Op; 3] = relation!(
     "/ClientApp/{id}/authorizedgroups",
     TenantMember,
     &CLIENT_APP,
-    "authorizedPlatformGroups"
+    ClientApp::AUTHORIZED_PLATFORM_GROUPS
 );

@@ -10,6 +10,7 @@ use chancery_record::{
     FieldType, Kind as RecordKind, Mismatch, Name, OPEN, OptionValue, Value as RecordValue, ViewText,
     choice_types, record,
 };
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantAdmin,
     Problem, Purpose, Reply, Tx, Work, read_form, visible,
@@ -170,10 +171,10 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let mut appearance = Appearance::read(tx, levels)?;
     let options = [
-        ("BrandName", &form.brand_name),
-        ("BrandLogo", &form.brand_logo),
-        ("BrandColour", &form.brand_colour),
-        ("PageLinks", &form.page_links),
+        (TenantOption::BRAND_NAME.name(), &form.brand_name),
+        (TenantOption::BRAND_LOGO.name(), &form.brand_logo),
+        (TenantOption::BRAND_COLOUR.name(), &form.brand_colour),
+        (TenantOption::PAGE_LINKS.name(), &form.page_links),
     ];
     for (name, value) in options {
         if let Some(value) = value {

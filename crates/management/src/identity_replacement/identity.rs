@@ -8,7 +8,7 @@ use chancery_application::{
     LifecycleStatus,
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{Options, ProviderOption, UserStoreOption};
 use chancery_resource::{
     AuditAction, Context, OwnerRow, Problem, StoredRow, Tx, delete, insert, load, load_by, load_hidden,
     select_of, update_unversioned,
@@ -223,7 +223,7 @@ pub fn wanted(
     let given = form.replacement_issuer.clone().filter(|issuer| !issuer.as_str().is_empty());
     let subject = form.replacement_subject.clone().unwrap_or_else(|| form.replacement_unique_user_id.clone());
     if !is_user_store {
-        let authority = option_of(tx, instance, "Authority")?.unwrap_or_default();
+        let authority = option_of(tx, instance, ProviderOption::AUTHORITY.name())?.unwrap_or_default();
         let issuer = given.or_else(|| OptionValue::new(authority).ok());
         let missing = || {
             Problem::wrong_field(
@@ -234,9 +234,10 @@ pub fn wanted(
         return Ok(TargetIdentity { instance, issuer: issuer.ok_or_else(missing)?, subject, is_user_store });
     }
     let subject = user_of(tx, instance, &form.replacement_unique_user_id, &subject)?;
-    let values = option_of(tx, instance, "ClaimIssuer")?.map(|value| ("ClaimIssuer".to_owned(), value));
-    let options = Options::new(Owner::UserStore, HashMap::from_iter(values));
-    let issuer = options.text("ClaimIssuer");
+    let setting = UserStoreOption::CLAIM_ISSUER;
+    let values = option_of(tx, instance, setting.name())?.map(|value| (setting.name().to_owned(), value));
+    let options = Options::<UserStoreOption>::new(HashMap::from_iter(values));
+    let issuer = options.get(setting);
     if given.is_some_and(|given| given.as_str() != issuer) {
         return Err(Problem::wrong_field(
             NewIdentityReplacement::REPLACEMENT_ISSUER,

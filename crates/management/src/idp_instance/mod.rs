@@ -31,7 +31,10 @@ use crate::{
         role::{CLIENT_APP_ROLE, ClientAppRole},
     },
     idp_type::{FactoryType, IdpTypeId, ProviderType},
-    link::check_subscriptions,
+    link::{
+        IDP_INSTANCE_CERT_STORE, IDP_INSTANCE_CLIENT_APP, IDP_INSTANCE_MFA_INSTANCE, TENANT_IDP_INSTANCE,
+        within_subscription,
+    },
     mfa_instance::MFA_INSTANCE,
     option::{self, OPTION},
     role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
@@ -98,6 +101,37 @@ static PROTECTION: Protection = Protection::new(
     Links::AllBut(&["idp_instance_client_app"]),
 );
 
+impl IdpInstance {
+    /// The second factors that are asked for here.
+    pub const MFA_INSTANCES: Relation = Relation::new(
+        "mfaInstances",
+        "The second factors that are asked for here.",
+        IDP_INSTANCE_MFA_INSTANCE.forward(),
+        &MFA_INSTANCE,
+    )
+    .guarded(within_subscription);
+    /// The tenants that have it.
+    pub const TENANTS: Relation =
+        Relation::new("tenants", "The tenants that have it.", TENANT_IDP_INSTANCE.reverse(), &TENANT)
+            .guarded(within_subscription);
+    /// The client apps that it is offered for.
+    pub const CLIENT_APPS: Relation = Relation::new(
+        "clientApps",
+        "The client apps that it is offered for.",
+        IDP_INSTANCE_CLIENT_APP.forward(),
+        &CLIENT_APP,
+    )
+    .guarded(within_subscription);
+    /// The certificates that it works with.
+    pub const CERT_STORES: Relation = Relation::new(
+        "certStores",
+        "The certificates that it works with.",
+        IDP_INSTANCE_CERT_STORE.forward(),
+        &CERT_STORE,
+    )
+    .guarded(within_subscription);
+}
+
 /// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     "IdpInstance",
@@ -162,45 +196,25 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
         RoleAssignment::ROLE_TYPE,
     ),
 ])
-.relations(&[
-    Relation::new(
-        "mfaInstances",
-        "The second factors that are asked for here.",
-        ("idp_instance_mfa_instance", "idp_instance_rid", "mfa_instance_rid"),
-        &MFA_INSTANCE,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("mfa_instance", others))),
-    Relation::new(
-        "tenants",
-        "The tenants that have it.",
-        ("tenant_idp_instance", "idp_instance_rid", "tenant_rid"),
-        &TENANT,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("tenant", others))),
-    Relation::new(
-        "clientApps",
-        "The client apps that it is offered for.",
-        ("idp_instance_client_app", "idp_instance_rid", "client_app_rid"),
-        &CLIENT_APP,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("client_app", others))),
-    Relation::new(
-        "certStores",
-        "The certificates that it works with.",
-        ("idp_instance_cert_store", "idp_instance_rid", "cert_store_rid"),
-        &CERT_STORE,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("cert_store", others))),
-    children!(
-        "options",
-        "What it is set to.",
-        "idp_instance",
-        "option_value",
-        "apply_to_idp_instance_id",
-        &OPTION
-    ),
-    children_of_instance(),
-])
+.relations(
+    const {
+        &[
+            IdpInstance::MFA_INSTANCES,
+            IdpInstance::TENANTS,
+            IdpInstance::CLIENT_APPS,
+            IdpInstance::CERT_STORES,
+            children!(
+                "options",
+                "What it is set to.",
+                "idp_instance",
+                "option_value",
+                "apply_to_idp_instance_id",
+                &OPTION
+            ),
+            children_of_instance(),
+        ]
+    },
+)
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options)
@@ -292,15 +306,20 @@ fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<
 pub static OPERATIONS: [Op; 9] =
     standard!("IdpInstance", "/IdpInstance", TenantMember, SubscriptionAdmin, &IDP_INSTANCE);
 /// Operations on an instance's tenants.
-pub static TENANTS: [Op; 3] =
-    relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE, "tenants");
+pub static TENANTS: [Op; 3] = relation!(
+    "IdpInstanceTenants",
+    "/IdpInstance/{id}/tenants",
+    SubscriptionAdmin,
+    &IDP_INSTANCE,
+    IdpInstance::TENANTS
+);
 /// Operations on an instance's certificates.
 pub static CERT_STORES: [Op; 3] = relation!(
     "IdpInstanceCertStores",
     "/IdpInstance/{id}/certstores",
     SubscriptionAdmin,
     &IDP_INSTANCE,
-    "certStores"
+    IdpInstance::CERT_STORES
 );
 /// Operations on an instance's client apps.
 pub static CLIENT_APPS: [Op; 3] = relation!(
@@ -308,7 +327,7 @@ pub static CLIENT_APPS: [Op; 3] = relation!(
     "/IdpInstance/{id}/clientapps",
     SubscriptionAdmin,
     &IDP_INSTANCE,
-    "clientApps"
+    IdpInstance::CLIENT_APPS
 );
 /// Operations on an instance's second factors.
 pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
@@ -317,7 +336,7 @@ pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
         "/IdpInstance/{id}/mfainstances",
         SubscriptionAdmin,
         &IDP_INSTANCE,
-        "mfaInstances"
+        IdpInstance::MFA_INSTANCES
     ),
     [1, 2],
 );

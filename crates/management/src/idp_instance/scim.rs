@@ -1,6 +1,7 @@
 //! The token that a provisioning client shows to an instance (SCIM, RFC 7644), and how provisioning stands there.
 
 use chancery_record::{SHOWN, Timestamp, Value, record};
+use chancery_resource::settings::{ProviderOption, Setting};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
@@ -73,17 +74,22 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
+/// The text of an instance's option; empty where there is none.
+fn stored_text<T>(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    setting: Setting<ProviderOption, T>,
+) -> Result<String, Problem> {
+    let row = option::find(call, tx, instance, setting)?;
+    Ok(row.and_then(|row| row.text(OptionRow::VALUE).map(str::to_owned)).unwrap_or_default())
+}
+
 fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let id = instance.get(IdpInstance::ID)?;
-    let set = |call: &Call, tx: &mut Tx<'_>, name: &str| {
-        let row = option::find(call, tx, id.0, name)?;
-        Ok::<_, Problem>(
-            row.and_then(|row| row.text(OptionRow::VALUE).map(str::to_owned)).unwrap_or_default(),
-        )
-    };
-    let is_enabled = set(call, tx, "ScimEnabled")?.eq_ignore_ascii_case("true");
-    let token_id = Uuid::try_parse(&set(call, tx, "ScimTokenId")?).ok();
+    let is_enabled = stored_text(call, tx, id.0, ProviderOption::SCIM_ENABLED)?.eq_ignore_ascii_case("true");
+    let token_id = Uuid::try_parse(&stored_text(call, tx, id.0, ProviderOption::SCIM_TOKEN_ID)?).ok();
     let mut told = IdpInstanceScim {
         instance_id: id,
         is_enabled,
@@ -135,7 +141,7 @@ fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if instance.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::OpenIdConnect.name()) {
         return Err(Problem::invalid("Only an instance of type OpenIdConnect has a SCIM token."));
     }
-    let enabled = option::find(call, tx, instance.get(IdpInstance::ID)?.0, "ScimEnabled")?;
+    let enabled = option::find(call, tx, instance.get(IdpInstance::ID)?.0, ProviderOption::SCIM_ENABLED)?;
     let is_on = enabled.is_some_and(|row| {
         row.text(OptionRow::VALUE).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     });
@@ -154,7 +160,13 @@ fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         vec![instance.get(IdpInstance::ID)?.0.into(), Value::Bytes(digest)],
     )?;
     tx.advance_epoch()?;
-    option::set(call, tx, &instance, "ScimToken", Value::Text(token))?;
-    option::set(call, tx, &instance, "ScimTokenId", Value::Text(call.context.new_id().to_string()))?;
+    option::set(call, tx, &instance, ProviderOption::SCIM_TOKEN, Value::Text(token))?;
+    option::set(
+        call,
+        tx,
+        &instance,
+        ProviderOption::SCIM_TOKEN_ID,
+        Value::Text(call.context.new_id().to_string()),
+    )?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -14,7 +14,7 @@ use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, settle_types},
     idp_type::{FactoryType, IdpTypeId, ProviderType},
-    link::check_subscriptions,
+    link::{CLIENT_APP_MFA_INSTANCE, IDP_INSTANCE_MFA_INSTANCE, TENANT_MFA_INSTANCE, within_subscription},
     option::{self, OPTION},
     subscription::SubscriptionId,
     subscription::resolve::resolve_subscription,
@@ -58,6 +58,29 @@ static PROTECTION: Protection = Protection::new(
     Links::AllBut(&["client_app_mfa_instance"]),
 );
 
+impl MfaInstance {
+    /// The tenants that have it.
+    pub const TENANTS: Relation =
+        Relation::new("tenants", "The tenants that have it.", TENANT_MFA_INSTANCE.reverse(), &TENANT)
+            .guarded(within_subscription);
+    /// The instances that it adds a factor to.
+    pub const IDP_INSTANCES: Relation = Relation::new(
+        "idpInstances",
+        "The instances that it adds a factor to.",
+        IDP_INSTANCE_MFA_INSTANCE.reverse(),
+        &IDP_INSTANCE,
+    )
+    .guarded(within_subscription);
+    /// The client apps that it is asked for.
+    pub const CLIENT_APPS: Relation = Relation::new(
+        "clientApps",
+        "The client apps that it is asked for.",
+        CLIENT_APP_MFA_INSTANCE.reverse(),
+        &CLIENT_APP,
+    )
+    .guarded(within_subscription);
+}
+
 /// The shape of MFA instances.
 pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
     "MfaInstance",
@@ -75,37 +98,23 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
         &[MfaInstance::SUBSCRIPTION_ID.field(), MfaInstance::NAME.field()],
     ),
 ])
-.relations(&[
-    Relation::new(
-        "tenants",
-        "The tenants that have it.",
-        ("tenant_mfa_instance", "mfa_instance_rid", "tenant_rid"),
-        &TENANT,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("tenant", others))),
-    Relation::new(
-        "idpInstances",
-        "The instances that it adds a factor to.",
-        ("idp_instance_mfa_instance", "mfa_instance_rid", "idp_instance_rid"),
-        &IDP_INSTANCE,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("idp_instance", others))),
-    Relation::new(
-        "clientApps",
-        "The client apps that it is asked for.",
-        ("client_app_mfa_instance", "mfa_instance_rid", "client_app_rid"),
-        &CLIENT_APP,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("client_app", others))),
-    children!(
-        "options",
-        "What it is set to.",
-        "mfa_instance",
-        "option_value",
-        "apply_to_mfa_instance_id",
-        &OPTION
-    ),
-])
+.relations(
+    const {
+        &[
+            MfaInstance::TENANTS,
+            MfaInstance::IDP_INSTANCES,
+            MfaInstance::CLIENT_APPS,
+            children!(
+                "options",
+                "What it is set to.",
+                "mfa_instance",
+                "option_value",
+                "apply_to_mfa_instance_id",
+                &OPTION
+            ),
+        ]
+    },
+)
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(make_options)
@@ -136,7 +145,7 @@ pub static TENANTS: [Op; 3] = added(relation!(
     "/MfaInstance/{id}/tenants",
     SubscriptionAdmin,
     &MFA_INSTANCE,
-    "tenants"
+    MfaInstance::TENANTS
 ));
 /// Operations on an MFA instance's instances.
 pub static IDP_INSTANCES: [Op; 3] = added(relation!(
@@ -144,7 +153,7 @@ pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     "/MfaInstance/{id}/idpinstances",
     SubscriptionAdmin,
     &MFA_INSTANCE,
-    "idpInstances"
+    MfaInstance::IDP_INSTANCES
 ));
 /// Operations on an MFA instance's client apps.
 pub static CLIENT_APPS: [Op; 3] = added(relation!(
@@ -152,5 +161,5 @@ pub static CLIENT_APPS: [Op; 3] = added(relation!(
     "/MfaInstance/{id}/clientapps",
     SubscriptionAdmin,
     &MFA_INSTANCE,
-    "clientApps"
+    MfaInstance::CLIENT_APPS
 ));

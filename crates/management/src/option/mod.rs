@@ -10,6 +10,7 @@ use chancery_record::{
     choice_types, id_types, record,
 };
 use chancery_resource::settings::Owner;
+use chancery_resource::settings::{ProviderOption, Setting};
 use chancery_resource::{
     Call, Op, Parent, Problem, ProblemKind, Reach, Shape, StoredRow, Tx, Unique, added, load_by,
     select_where, standard, update,
@@ -133,9 +134,14 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 ///
 /// # Errors
 /// Errors of the store.
-pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<StoredRow>, Problem> {
+pub fn find<T>(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    setting: Setting<ProviderOption, T>,
+) -> Result<Option<StoredRow>, Problem> {
     let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
-    let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
+    let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(setting.name());
     match load_by(&call.context, tx, &OPTION, None, &sql) {
         Ok(row) => Ok(Some(row)),
         Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
@@ -147,19 +153,19 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
 ///
 /// # Errors
 /// Errors of the store.
-pub fn set(
+pub fn set<T>(
     call: &Call,
     tx: &mut Tx<'_>,
     instance: &StoredRow,
-    name: &str,
+    setting: Setting<ProviderOption, T>,
     value: Value,
 ) -> Result<(), Problem> {
     let id = instance.get(IdpInstance::ID)?.0;
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };
-    let mut was = find(call, tx, id, name)?;
+    let mut was = find(call, tx, id, setting)?;
     if was.is_none() {
-        seed::make_one(&call.context, tx, Owner::OpenIdConnect, name, id, subscription.0)?;
-        was = find(call, tx, id, name)?;
+        seed::make_one(&call.context, tx, Owner::OpenIdConnect, setting.name(), id, subscription.0)?;
+        was = find(call, tx, id, setting)?;
     }
     let was = was.ok_or_else(|| Problem::not_found("Option"))?;
     let mut values = was.values.clone();

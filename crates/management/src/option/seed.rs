@@ -84,7 +84,7 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
         known.insert((row.text(0)?.to_owned(), row.text(1)?.to_owned()), row.text(2)?.to_owned());
         Ok(())
     })?;
-    for entry in chancery_resource::settings::CATALOGUE {
+    for entry in chancery_resource::settings::CATALOGUE.iter() {
         let needed = if entry.mandatory { ", mandatory" } else { "" };
         let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}{needed}", entry.form));
         let text = match known.get(&(owner.clone(), entry.name.to_owned())) {

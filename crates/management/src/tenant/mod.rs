@@ -24,7 +24,7 @@ use crate::{
     event_subscription::EVENT_SUBSCRIPTION,
     idp_instance::IDP_INSTANCE,
     ip_address_range::{IP_ADDRESS_RANGE, IpAddressRange},
-    link::check_subscriptions,
+    link::{TENANT_CLIENT_APP, TENANT_IDP_INSTANCE, TENANT_MFA_INSTANCE, within_subscription},
     mfa_instance::MFA_INSTANCE,
     option,
     role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
@@ -62,6 +62,33 @@ static PROTECTION: Protection = Protection::new(
     &[Tenant::NAME.field(), Tenant::DESCRIPTION.field()],
     Links::AllBut(&["tenant_client_app"]),
 );
+
+impl Tenant {
+    /// The identity provider instances of the tenant.
+    pub const IDP_INSTANCES: Relation = Relation::new(
+        "idpInstances",
+        "The identity provider instances of the tenant.",
+        TENANT_IDP_INSTANCE.forward(),
+        &IDP_INSTANCE,
+    )
+    .guarded(within_subscription);
+    /// The second factors of the tenant.
+    pub const MFA_INSTANCES: Relation = Relation::new(
+        "mfaInstances",
+        "The second factors of the tenant.",
+        TENANT_MFA_INSTANCE.forward(),
+        &MFA_INSTANCE,
+    )
+    .guarded(within_subscription);
+    /// The client apps of the tenant.
+    pub const CLIENT_APPS: Relation = Relation::new(
+        "clientApps",
+        "The client apps of the tenant.",
+        TENANT_CLIENT_APP.forward(),
+        &CLIENT_APP,
+    )
+    .guarded(within_subscription);
+}
 
 /// The shape of tenants.
 pub static TENANT: Shape = Shape::of::<Tenant>(
@@ -103,29 +130,7 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
         &[Tenant::SUBSCRIPTION_ID.field(), Tenant::NAME.field()],
     ),
 ])
-.relations(&[
-    Relation::new(
-        "idpInstances",
-        "The identity provider instances of the tenant.",
-        ("tenant_idp_instance", "tenant_rid", "idp_instance_rid"),
-        &IDP_INSTANCE,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("idp_instance", others))),
-    Relation::new(
-        "mfaInstances",
-        "The second factors of the tenant.",
-        ("tenant_mfa_instance", "tenant_rid", "mfa_instance_rid"),
-        &MFA_INSTANCE,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("mfa_instance", others))),
-    Relation::new(
-        "clientApps",
-        "The client apps of the tenant.",
-        ("tenant_client_app", "tenant_rid", "client_app_rid"),
-        &CLIENT_APP,
-    )
-    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
-])
+.relations(const { &[Tenant::IDP_INSTANCES, Tenant::MFA_INSTANCES, Tenant::CLIENT_APPS] })
 .protected_by(&PROTECTION)
 .after_insert(make_options)
 .making(|| option::most_made(|owner| owner == Owner::Tenant))
@@ -145,7 +150,7 @@ pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     "/Tenant/{id}/idpinstances",
     SubscriptionAdmin,
     &TENANT,
-    "idpInstances"
+    Tenant::IDP_INSTANCES
 ));
 /// Operations on a tenant's second factors.
 pub static MFA_INSTANCES: [Op; 3] = added(relation!(
@@ -153,8 +158,13 @@ pub static MFA_INSTANCES: [Op; 3] = added(relation!(
     "/Tenant/{id}/mfainstances",
     SubscriptionAdmin,
     &TENANT,
-    "mfaInstances"
+    Tenant::MFA_INSTANCES
 ));
 /// Operations on a tenant's client apps.
-pub static CLIENT_APPS: [Op; 3] =
-    added(relation!("TenantClientApps", "/Tenant/{id}/clientapps", SubscriptionAdmin, &TENANT, "clientApps"));
+pub static CLIENT_APPS: [Op; 3] = added(relation!(
+    "TenantClientApps",
+    "/Tenant/{id}/clientapps",
+    SubscriptionAdmin,
+    &TENANT,
+    Tenant::CLIENT_APPS
+));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chancery_record::Value;
 use chancery_resource::{Call, Problem, Relation, Sql, StoreError, StoredRow, Tx, relink};
 use chancery_scim::{Home, Members, Refusal, ScimType, Selection};
+use chancery_userstore::group::Group;
 use serde_json::{Value as Serde, json};
 use uuid::Uuid;
 
@@ -31,10 +32,11 @@ struct Set {
 
 fn sets(form: Form) -> Vec<Set> {
     let [users, groups] = Operations::at(form.home);
-    let set =
-        |name, of_type, members| form.shape.relation(name).map(|relation| Set { relation, of_type, members });
+    let set = |relation: Relation, of_type, members| {
+        form.shape.relation(relation.name).map(|relation| Set { relation, of_type, members })
+    };
     let [user, group] = TYPES;
-    [set("memberUsers", user, users.form), set("memberGroups", group, groups.form)]
+    [set(Group::MEMBER_USERS, user, users.form), set(Group::MEMBER_GROUPS, group, groups.form)]
         .into_iter()
         .flatten()
         .collect()
@@ -121,8 +123,7 @@ pub fn change(
         return Err(Refusal::wrong(ScimType::InvalidValue, detail).into());
     }
     for (set, (added, removed)) in sets.iter().zip(plans) {
-        let name = set.relation.name;
-        changed |= relink(&call.context, tx, (form.shape, name), row, (&added, &removed))?;
+        changed |= relink(&call.context, tx, (form.shape, set.relation), row, (&added, &removed))?;
     }
     Ok(changed)
 }

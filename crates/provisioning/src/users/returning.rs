@@ -2,6 +2,7 @@
 
 use chancery_management::sign_in::factor;
 use chancery_record::{Value, fold};
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
 use chancery_scim::{Fields, Refusal, ScimType};
 use chancery_userstore::user::{USER, User, renew};
@@ -40,7 +41,7 @@ pub fn bring_back(
     let Some((id, external)) = found else { return Ok(None) };
     let asked = text(User::EXTERNAL_UNIQUE_IDENTIFIER.field().wire());
     let differ = matches!((&external, &asked), (Some(kept), Some(asked)) if kept != asked);
-    if differ || !call.context.scope.of_store()?.options.flag("ScimCreateRestores") {
+    if differ || !call.context.scope.of_store()?.options.get(UserStoreOption::SCIM_CREATE_RESTORES) {
         let detail = if differ {
             "userName is kept by a deleted user with another externalId, until that one is gone for good"
         } else {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::settings::Options;
+use crate::settings::{Options, UserStoreOption};
 use uuid::Uuid;
 
 use crate::{Lineage, Problem};
@@ -41,7 +41,7 @@ pub struct StoreScope {
     /// Its name.
     pub name: String,
     /// Its options.
-    pub options: Arc<Options>,
+    pub options: Arc<Options<UserStoreOption>>,
     /// What it belongs to: its subscription, that one's customer, and the tenant, where it serves one alone.
     pub lineage: Lineage,
     /// The number of the snapshot of authenticators' metadata in effect, if there is one.

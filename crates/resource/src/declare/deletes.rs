@@ -4,6 +4,7 @@ use chancery_record::{Field, FieldOf, FieldType, Record};
 use chancery_store::Tx;
 use uuid::Uuid;
 
+use crate::settings::{Flag, Setting, UserStoreOption};
 use crate::{Child, Context, Problem, Shape};
 
 /// What a DELETE does.
@@ -16,7 +17,7 @@ pub enum Deletion {
         /// The field with the time.
         field: &'static Field,
         /// The option that turns quarantine on.
-        option: &'static str,
+        option: Setting<UserStoreOption, Flag>,
     },
 }
 
@@ -56,7 +57,7 @@ impl Shape {
     pub const fn quarantined<R: Record, T: FieldType>(
         mut self,
         field: FieldOf<R, T>,
-        option: &'static str,
+        option: Setting<UserStoreOption, Flag>,
     ) -> Self {
         self.deletes.deletion = Deletion::Quarantine { field: self.declared(field), option };
         self

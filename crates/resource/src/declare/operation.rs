@@ -4,7 +4,7 @@
 use chancery_record::Field;
 use chancery_store::Mode;
 
-use crate::{Body, Custom, QueryParameter, Reply, Shape};
+use crate::{Body, Custom, QueryParameter, Relation, Reply, Shape};
 
 /// An HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,8 +98,8 @@ pub enum Action {
     DeleteBatch,
     /// Replaces these members of one (PUT).
     ReplaceMembers(&'static [&'static Field]),
-    /// Changes the links of the relation of this name.
-    Relate(&'static str, RelationChange),
+    /// Changes the links of a relation of the resource.
+    Relate(&'static Relation, RelationChange),
     /// Runs a function of its own.
     Custom(Custom),
 }
@@ -203,8 +203,7 @@ impl Op {
 
     /// Whether it gives rights, or decides who or what gets in: it is declared so, or its resource, or what it links that to.
     pub fn is_grave(&self) -> bool {
-        let links_to = |name| self.shape.relation(name).is_some_and(|relation| relation.target.is_grave());
-        let is_link = matches!(self.action, Action::Relate(name, _) if links_to(name));
+        let is_link = matches!(self.action, Action::Relate(relation, _) if relation.target.is_grave());
         self.writes() && (self.grave || self.shape.is_grave() || is_link)
     }
 

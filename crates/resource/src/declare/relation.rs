@@ -5,8 +5,45 @@ use chancery_store::Tx;
 
 use crate::{Problem, Shape};
 
-/// A rule on new links: gets the row number of the owner and those of the newly linked rows.
-pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
+/// New links of a row, as the rule on them sees them.
+pub struct NewLinks<'a> {
+    /// The resource of the row.
+    pub shape: &'a Shape,
+    /// The set that the links are added to.
+    pub relation: &'a Relation,
+    /// The number of the row.
+    pub row: i64,
+    /// The numbers of the rows that it is linked to.
+    pub others: &'a [i64],
+}
+
+/// A rule on new links.
+pub type Guard = fn(&mut Tx<'_>, &NewLinks<'_>) -> Result<(), Problem>;
+
+/// A table of pairs: the row numbers of two resources that are linked. It makes two relations, one of each resource.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkTable {
+    name: &'static str,
+    first: &'static str,
+    second: &'static str,
+}
+
+impl LinkTable {
+    /// The table of this name, with the column of either resource's row numbers.
+    pub const fn new(name: &'static str, first: &'static str, second: &'static str) -> Self {
+        Self { name, first, second }
+    }
+
+    /// The links of the first resource to the second: the table, the column of the owner and the other column.
+    pub const fn forward(self) -> (&'static str, &'static str, &'static str) {
+        (self.name, self.first, self.second)
+    }
+
+    /// The links of the second resource to the first.
+    pub const fn reverse(self) -> (&'static str, &'static str, &'static str) {
+        (self.name, self.second, self.first)
+    }
+}
 
 /// Which bodies of the owner may list the set, by the ids of the linked resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,16 +104,17 @@ macro_rules! standard {
 }
 
 /// The three operations of a relation. Parameters: what they are called, their path, who may write, the shape
-/// and the relation's name.
+/// and the relation.
 ///
 /// `relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE,
-/// "tenants")` is an array of `SetIdpInstanceTenants`, `AddIdpInstanceTenants` and
+/// IdpInstance::TENANTS)` is an array of `SetIdpInstanceTenants`, `AddIdpInstanceTenants` and
 /// `RemoveIdpInstanceTenants`.
 #[macro_export]
 macro_rules! relation {
-    ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:literal) => {{
+    ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:expr) => {{
         use $crate::{Action as A, Method as M, Op, Permit, RelationChange as R};
         const WRITE: Permit = Permit::$write;
+        const RELATION: $crate::Relation = $relation;
         [
             Op::new(
                 concat!("Set", $name),
@@ -121,8 +122,8 @@ macro_rules! relation {
                 $path,
                 WRITE,
                 $shape,
-                A::Relate($relation, R::Set),
-                concat!("Replaces the set ", $relation, "."),
+                A::Relate(&RELATION, R::Set),
+                $crate::constcat::concat!("Replaces the set ", RELATION.name, "."),
             ),
             Op::new(
                 concat!("Add", $name),
@@ -130,8 +131,8 @@ macro_rules! relation {
                 $path,
                 WRITE,
                 $shape,
-                A::Relate($relation, R::Add),
-                concat!("Adds to the set ", $relation, "."),
+                A::Relate(&RELATION, R::Add),
+                $crate::constcat::concat!("Adds to the set ", RELATION.name, "."),
             ),
             Op::new(
                 concat!("Remove", $name),
@@ -139,8 +140,8 @@ macro_rules! relation {
                 $path,
                 WRITE,
                 $shape,
-                A::Relate($relation, R::Remove),
-                concat!("Removes from the set ", $relation, "."),
+                A::Relate(&RELATION, R::Remove),
+                $crate::constcat::concat!("Removes from the set ", RELATION.name, "."),
             ),
         ]
     }};

@@ -1,21 +1,22 @@
 //! The options in effect for one owner.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, marker::PhantomData};
 
-use super::{CATALOGUE, Entry, Form, Owner, catalogue::find, form};
+use super::{Entry, Form, Owner, Setting, TenantOption, UserStoreOption, ValueType};
 
 /// The options of one owner: the values set, and the catalogue's default where a value is missing, empty or
 /// invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct Options<F> {
     owner: Owner,
     values: HashMap<String, String>,
+    of: PhantomData<F>,
 }
 
-impl Options {
-    /// The options of an owner, with these values set, by name.
-    pub const fn new(owner: Owner, values: HashMap<String, String>) -> Self {
-        Self { owner, values }
+impl<F> Options<F> {
+    /// The options of an owner of the family, with these values set, by name.
+    pub const fn of(owner: Owner, values: HashMap<String, String>) -> Self {
+        Self { owner, values, of: PhantomData }
     }
 
     /// The same, where what is wrong counts as the strictest value, and not as the default.
@@ -40,48 +41,40 @@ impl Options {
         wrong.map(|entry| entry.name)
     }
 
-    /// The text in effect.
-    pub fn text(&self, name: &str) -> &str {
-        let entry = self.entry(name);
-        let given = self.values.get(name).map(String::as_str).filter(|text| !text.is_empty());
-        match (given, entry) {
-            (Some(text), Some(entry)) if is_in_effect(entry, text) => text,
-            (Some(text), None) => text,
-            (_, Some(entry)) => entry.default,
-            (None, None) => "",
+    /// The value in effect.
+    pub fn get<T: ValueType>(&self, setting: Setting<F, T>) -> T::Value<'_> {
+        T::read(self.text(setting))
+    }
+
+    /// The text in effect, whatever the type.
+    pub fn text<T>(&self, setting: Setting<F, T>) -> &str {
+        self.in_effect(&setting.entry)
+    }
+
+    /// Whether a text other than the empty one is in effect.
+    pub fn is_set<T>(&self, setting: Setting<F, T>) -> bool {
+        !self.text(setting).is_empty()
+    }
+
+    fn in_effect(&self, entry: &Entry) -> &str {
+        match self.values.get(entry.name).map(String::as_str) {
+            Some(text) if !text.is_empty() && is_in_effect(entry, text) => text,
+            _ => entry.default,
         }
     }
+}
 
-    /// A truth value.
-    pub fn flag(&self, name: &str) -> bool {
-        form::flag(self.text(name)).unwrap_or(false)
+impl Options<UserStoreOption> {
+    /// The options of a user store, with these values set, by name.
+    pub const fn new(values: HashMap<String, String>) -> Self {
+        Self::of(Owner::UserStore, values)
     }
+}
 
-    /// A whole number.
-    pub fn number(&self, name: &str) -> i64 {
-        form::number(self.text(name)).unwrap_or(0)
-    }
-
-    /// A length of time in milliseconds.
-    pub fn span(&self, name: &str) -> i64 {
-        form::span(self.text(name)).unwrap_or(0)
-    }
-
-    /// The parts of a list, without blanks around them.
-    pub fn list(&self, name: &str) -> Vec<&str> {
-        self.text(name).split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
-    }
-
-    /// Every option of the catalogue with the text in effect, in the catalogue's order.
-    pub fn effective(&self) -> impl Iterator<Item = (&'static Entry, &str)> {
-        let own = CATALOGUE.iter().filter(|entry| entry.owner == self.owner);
-        own.map(|entry| (entry, self.text(entry.name)))
-    }
-
-    fn entry(&self, name: &str) -> Option<&'static Entry> {
-        let entry = find(self.owner, name);
-        debug_assert!(entry.is_some() || self.values.contains_key(name), "{name} is in no catalogue");
-        entry
+impl Options<TenantOption> {
+    /// The options of a tenant, with these values set, by name.
+    pub const fn new(values: HashMap<String, String>) -> Self {
+        Self::of(Owner::Tenant, values)
     }
 }
 
@@ -95,7 +88,7 @@ fn is_in_effect(entry: &Entry, text: &str) -> bool {
 mod tests {
     use std::collections::HashMap;
 
-    use crate::settings::{Options, Owner};
+    use crate::settings::{Options, TenantOption, UserStoreOption};
 
     #[test]
     fn what_is_missing_empty_or_broken_is_the_default() {
@@ -103,40 +96,52 @@ mod tests {
             ("PasswordMinLength", "12"),
             ("PasswordMaxLength", "many"),
             ("TemporaryLockDuration", "00:01:00"),
-            ("PasskeyAllowedOrigins", "https://a.example, https://b.example"),
+            ("UserLockNotificationRecipients", "a@example.org, b@example.org"),
             ("LoginThrottlingEnabled", "FALSE"),
             ("ClaimIssuer", ""),
         ];
         let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let options = Options::new(Owner::UserStore, HashMap::from(values));
-        assert_eq!((options.number("PasswordMinLength"), options.number("PasswordMaxLength")), (12, 128));
-        assert_eq!(options.span("TemporaryLockDuration"), 60_000);
-        assert_eq!(options.span("LoginThrottlingMaxDelay"), 30_000);
-        assert_eq!(options.list("PasskeyAllowedOrigins"), ["https://a.example", "https://b.example"]);
-        assert!(!options.flag("LoginThrottlingEnabled") && options.flag("TemporaryLockEnabled"));
-        assert_eq!(options.text("ClaimIssuer"), "UserStore");
+        let options = Options::<UserStoreOption>::new(HashMap::from(values));
+        assert_eq!(
+            (
+                options.get(UserStoreOption::PASSWORD_MIN_LENGTH),
+                options.get(UserStoreOption::PASSWORD_MAX_LENGTH)
+            ),
+            (12, 128)
+        );
+        assert_eq!(options.get(UserStoreOption::TEMPORARY_LOCK_DURATION), 60_000);
+        assert_eq!(options.get(UserStoreOption::LOGIN_THROTTLING_MAX_DELAY), 30_000);
+        assert_eq!(
+            options.get(UserStoreOption::USER_LOCK_NOTIFICATION_RECIPIENTS),
+            ["a@example.org", "b@example.org"]
+        );
+        assert!(
+            !options.get(UserStoreOption::LOGIN_THROTTLING_ENABLED)
+                && options.get(UserStoreOption::TEMPORARY_LOCK_ENABLED)
+        );
+        assert_eq!(options.get(UserStoreOption::CLAIM_ISSUER), "UserStore");
         assert_eq!(options.contradiction(), None);
-        assert_eq!(options.strict().number("PasswordMaxLength"), 1);
+        assert_eq!(options.strict().get(UserStoreOption::PASSWORD_MAX_LENGTH), 1);
     }
 
     #[test]
     fn a_list_of_models_that_is_wrong_does_not_admit_all() {
         let set = HashMap::from([("PasskeyAllowedAaguids".to_owned(), "a security key".to_owned())]);
-        let options = Options::new(Owner::UserStore, set);
-        assert_eq!(options.text("PasskeyAllowedAaguids"), "a security key");
-        assert_eq!(options.strict().text("PasskeyAllowedAaguids"), "a security key");
+        let options = Options::<UserStoreOption>::new(set);
+        assert_eq!(options.get(UserStoreOption::PASSKEY_ALLOWED_AAGUIDS), "a security key");
+        assert_eq!(options.strict().get(UserStoreOption::PASSKEY_ALLOWED_AAGUIDS), "a security key");
     }
 
     #[test]
     fn a_wrong_name_stays_in_effect() {
         let set = HashMap::from([("ClaimIssuer".to_owned(), "Contoso ".to_owned())]);
-        assert_eq!(Options::new(Owner::UserStore, set).text("ClaimIssuer"), "Contoso ");
+        assert_eq!(Options::<UserStoreOption>::new(set).get(UserStoreOption::CLAIM_ISSUER), "Contoso ");
     }
 
     #[test]
     fn a_contradiction_is_named() {
         let with = |name: &str, value: &str| {
-            Options::new(Owner::Tenant, HashMap::from([(name.to_owned(), value.to_owned())])).contradiction()
+            Options::<TenantOption>::new(HashMap::from([(name.to_owned(), value.to_owned())])).contradiction()
         };
         assert_eq!(with("SessionAbsoluteLifetime", "P7D"), Some("SessionAbsoluteLifetime"));
         assert_eq!(with("SessionLifetime", "P100D"), Some("SessionAbsoluteLifetime"));

@@ -1,6 +1,6 @@
 //! What options of one owner must be together, and what one that is wrong counts as where nothing may be open by mistake.
 
-use super::{Entry, Form, Owner, form};
+use super::{Entry, Form, Owner, ProviderOption, TenantOption, UserStoreOption, form};
 
 /// What an option must be beside another of its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,47 @@ pub enum Beside {
 
 /// The options that depend on others of their owner.
 const TOGETHER: &[(Owner, &str, Beside)] = &[
-    (Owner::UserStore, "PasswordMaxLength", Beside::AtLeast("PasswordMinLength")),
-    (Owner::UserStore, "LoginThrottlingMaxDelay", Beside::AtLeast("LoginThrottlingInitialDelay")),
     (
         Owner::UserStore,
-        "TemporaryAccessPassMaxLifetime",
-        Beside::AtLeast("TemporaryAccessPassDefaultLifetime"),
+        UserStoreOption::PASSWORD_MAX_LENGTH.name(),
+        Beside::AtLeast(UserStoreOption::PASSWORD_MIN_LENGTH.name()),
     ),
-    (Owner::UserStore, "EMailSenderAddress", Beside::NeededBy("MailServerConfig")),
+    (
+        Owner::UserStore,
+        UserStoreOption::LOGIN_THROTTLING_MAX_DELAY.name(),
+        Beside::AtLeast(UserStoreOption::LOGIN_THROTTLING_INITIAL_DELAY.name()),
+    ),
+    (
+        Owner::UserStore,
+        UserStoreOption::TEMPORARY_ACCESS_PASS_MAX_LIFETIME.name(),
+        Beside::AtLeast(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME.name()),
+    ),
+    (
+        Owner::UserStore,
+        UserStoreOption::EMAIL_SENDER_ADDRESS.name(),
+        Beside::NeededBy(UserStoreOption::MAIL_SERVER_CONFIG.name()),
+    ),
     // a claim that an administrator of a tenant there can set must be told by a tenant that is trusted
-    (Owner::OpenIdConnect, "ScimUniqueIdentifierValues", Beside::NeededUnless("ScimSubjectClaim", "sub")),
-    (Owner::Tenant, "RefreshTokenAbsoluteLifetime", Beside::AtLeast("RefreshTokenLifetime")),
-    (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("SessionLifetime")),
-    (Owner::Tenant, "SessionAbsoluteLifetime", Beside::AtLeast("BrowserSessionLifetime")),
+    (
+        Owner::OpenIdConnect,
+        ProviderOption::SCIM_UNIQUE_IDENTIFIER_VALUES.name(),
+        Beside::NeededUnless(ProviderOption::SCIM_SUBJECT_CLAIM.name(), "sub"),
+    ),
+    (
+        Owner::Tenant,
+        TenantOption::REFRESH_TOKEN_ABSOLUTE_LIFETIME.name(),
+        Beside::AtLeast(TenantOption::REFRESH_TOKEN_LIFETIME.name()),
+    ),
+    (
+        Owner::Tenant,
+        TenantOption::SESSION_ABSOLUTE_LIFETIME.name(),
+        Beside::AtLeast(TenantOption::SESSION_LIFETIME.name()),
+    ),
+    (
+        Owner::Tenant,
+        TenantOption::SESSION_ABSOLUTE_LIFETIME.name(),
+        Beside::AtLeast(TenantOption::BROWSER_SESSION_LIFETIME.name()),
+    ),
 ];
 
 impl Beside {
@@ -77,7 +105,10 @@ impl Entry {
     /// The value by which the least is allowed.
     pub fn strictest(&self) -> String {
         match self.form {
-            Form::Flag => ["PkceRequired", "EmailConfirmationRequired"].contains(&self.name).to_string(),
+            Form::Flag => {
+                let strict = [TenantOption::PKCE_REQUIRED, TenantOption::EMAIL_CONFIRMATION_REQUIRED];
+                strict.iter().any(|setting| setting.name() == self.name).to_string()
+            }
             Form::Number(least, _) => least.to_string(),
             Form::Span(least, _) => format!("PT{}S", least / 1000),
             Form::Choice(words) => words.last().copied().unwrap_or_default().to_owned(),
@@ -125,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_strictest_value_is_a_value() {
-        for entry in CATALOGUE {
+        for entry in CATALOGUE.iter() {
             assert!(entry.form.fits(&entry.strictest()), "{}", entry.name);
         }
     }

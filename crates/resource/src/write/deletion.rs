@@ -1,5 +1,6 @@
 //! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or gone for good.
 
+use crate::settings::{Flag, Setting, UserStoreOption};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{StateTable, Tx, raw};
 use uuid::Uuid;
@@ -172,8 +173,8 @@ pub fn hides(context: &Context, shape: &Shape) -> bool {
     matches!(shape.deletes.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
 }
 
-fn is_on(context: &Context, option: &str) -> bool {
-    matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
+fn is_on(context: &Context, option: Setting<UserStoreOption, Flag>) -> bool {
+    matches!(&context.scope, Scope::Store(store) if store.options.get(option))
 }
 
 fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {

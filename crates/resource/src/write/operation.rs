@@ -1,5 +1,6 @@
 //! Operations of the standard pattern, run for one resource.
 
+use crate::settings::UserStoreOption;
 use chancery_record::{Form, Json, Others, Record, parse_id, read_draft};
 use chancery_store::{self as store, Tx};
 use uuid::Uuid;
@@ -34,7 +35,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx.set_dry_run();
     }
     if let (true, Scope::Store(store)) = (call.request.op.changes_store(), &call.context.scope)
-        && store.options.flag("IsDatabaseReadOnlyMode")
+        && store.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE)
     {
         let detail = "The store is in read-only mode. Its option IsDatabaseReadOnlyMode ends that.";
         return Err(Problem::conflict(detail));
@@ -55,7 +56,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::CreateBatch => write_rows(call, tx, Writing::many(Rows::New, Form::Create)),
         Action::ReplaceBatch => write_rows(call, tx, Writing::many(Rows::Existing, Form::Put)),
         Action::DeleteBatch => delete_rows(call, tx, true),
-        Action::Relate(name, how) => relate(call, tx, name, how),
+        Action::Relate(relation, how) => relate(call, tx, relation, how),
         Action::Custom(custom) => (custom.run)(call, tx),
     };
     let answer = answer.and_then(|answer| check_postconditions(&call.context, tx).map(|()| answer));

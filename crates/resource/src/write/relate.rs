@@ -7,7 +7,8 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relation, RelationChange, Scope, Shape, Sql,
+    Answer, Call, Context, Listed, NewLinks, Problem, ProblemKind, Reach, Relation, RelationChange, Scope,
+    Shape, Sql,
     read::answer::answer_with,
     read::emit::StoredRow,
     read::load::{key_of, load},
@@ -31,9 +32,13 @@ type Link = (Uuid, i64);
 ///
 /// # Errors
 /// Unknown ids and those outside of the scope, each with its pointer; not found.
-pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange) -> Result<Answer, Problem> {
+pub fn relate(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    how: RelationChange,
+) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
     let listed = related_ids(call.request.body()?)?;
     let key = key_of(call, shape)?;
     let owner = load(&call.context, tx, shape, None, key)?;
@@ -63,11 +68,10 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange)
 pub fn link(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, name): (&Shape, &str),
+    (shape, relation): (&Shape, &Relation),
     owner: &StoredRow,
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
-    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
     let listed = Named::all(others);
     let mut all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
@@ -82,11 +86,10 @@ pub fn link(
 pub fn relink(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, name): (&Shape, &str),
+    (shape, relation): (&Shape, &Relation),
     owner: &StoredRow,
     (added, removed): (&[Uuid], &[Uuid]),
 ) -> Result<bool, Problem> {
-    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
     let named: Vec<Uuid> = added.iter().chain(removed).copied().collect();
     let known = visible_to(&context.scope, context, tx, relation.target, &named)?;
     let links = |ids: &[Uuid]| -> Vec<Link> {
@@ -383,7 +386,8 @@ impl Change<'_> {
         let mut written = HashSet::new();
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
             let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
-            guard(tx, owner.rid, &others).map_err(|problem| at_set(problem, at))?;
+            let links = NewLinks { shape, relation, row: owner.rid, others: &others };
+            guard(tx, &links).map_err(|problem| at_set(problem, at))?;
         }
         for chunk in added.chunks(LIST) {
             let (pairs, target) = (relation.table, relation.target.table);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     LIST, Row, Sql,
-    settings::{Options, Owner},
+    settings::{Options, TenantOption, UserStoreOption},
 };
 use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
 
@@ -19,8 +19,6 @@ pub static FIGURES: [Figure; 1] = [Figure {
 
 /// How long events wait for a subscription that is behind, in milliseconds.
 const UNSENT_KEPT: i64 = 30 * 24 * 3600 * 1000;
-/// The option that says how long events are kept.
-const RETENTION: &str = "EventRetention";
 
 /// How long the events of each trail are kept, in milliseconds.
 struct Retention {
@@ -37,18 +35,18 @@ impl Retention {
         let mut stores = HashMap::new();
         let of_stores = "SELECT i.rid, o.value FROM option_value o JOIN idp_instance i ON i.id = o.apply_to_idp_instance_id \
             WHERE o.name = ?1 AND o.value <> ''";
-        tx.query(of_stores, &[RETENTION.into()], |row| {
-            stores.insert(row.int(0)?, in_effect(Owner::UserStore, row.text(1)?));
+        tx.query(of_stores, &[UserStoreOption::EVENT_RETENTION.name().into()], |row| {
+            stores.insert(row.int(0)?, of_store(row.text(1)?));
             Ok(())
         })?;
         let mut shared = None;
         let of_tenants = "SELECT DISTINCT o.value FROM option_value o WHERE o.name = ?1 AND o.apply_to_tenant_id IS NOT NULL";
-        tx.query(of_tenants, &[RETENTION.into()], |row| {
-            shared = shared.max(Some(in_effect(Owner::Tenant, row.text(0)?)));
+        tx.query(of_tenants, &[TenantOption::EVENT_RETENTION.name().into()], |row| {
+            shared = shared.max(Some(of_tenant(row.text(0)?)));
             Ok(())
         })?;
-        let shared = shared.unwrap_or_else(|| in_effect(Owner::Tenant, ""));
-        Ok(Self { stores, store: in_effect(Owner::UserStore, ""), shared })
+        let shared = shared.unwrap_or_else(|| of_tenant(""));
+        Ok(Self { stores, store: of_store(""), shared })
     }
 
     fn of(&self, trail: i64) -> i64 {
@@ -56,9 +54,17 @@ impl Retention {
     }
 }
 
-/// What an option's value means: the default where it is empty or wrong.
-fn in_effect(owner: Owner, value: &str) -> i64 {
-    Options::new(owner, HashMap::from([(RETENTION.to_owned(), value.to_owned())])).span(RETENTION)
+/// How long a user store with this value of the option keeps events: the default where it is empty or wrong.
+fn of_store(value: &str) -> i64 {
+    let setting = UserStoreOption::EVENT_RETENTION;
+    Options::<UserStoreOption>::new(HashMap::from([(setting.name().to_owned(), value.to_owned())]))
+        .get(setting)
+}
+
+/// How long a tenant with this value of the option keeps events: the default where it is empty or wrong.
+fn of_tenant(value: &str) -> i64 {
+    let setting = TenantOption::EVENT_RETENTION;
+    Options::<TenantOption>::new(HashMap::from([(setting.name().to_owned(), value.to_owned())])).get(setting)
 }
 
 /// Up to which position all active subscriptions have read a trail; none where there are none.

@@ -1,5 +1,6 @@
 //! Purges users whose time in the deletion quarantine is over.
 
+use chancery_resource::settings::UserStoreOption;
 use std::{sync::Arc, time::Duration};
 
 use chancery_auth::load_store_context;
@@ -71,10 +72,11 @@ fn purge_piece(
 ) -> Result<usize, Problem> {
     let Some(store) = load_store_context(tx, &instance.to_string())? else { return Ok(0) };
     let options = Arc::clone(&store.scope.options);
-    if options.flag("IsDatabaseReadOnlyMode") {
+    if options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
         return Ok(0);
     }
-    let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
+    let since =
+        Timestamp(now.0.saturating_sub(options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION)));
     let mut acting = Context::of_server(context, Scope::Store(store.scope), now);
     chancery_resource::purge_due(&mut acting, tx, &USER, since, PIECE)
 }

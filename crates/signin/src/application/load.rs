@@ -177,25 +177,26 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     Ok(found)
 }
 
-fn unset(owner: Owner) -> Arc<Options> {
-    Options::new(owner, HashMap::new()).into()
+fn unset<F>(owner: Owner) -> Arc<Options<F>> {
+    Options::of(owner, HashMap::new()).into()
 }
 
 /// Gives tenants, stores and MFA instances the options that they have.
 fn set_options(application: &mut Application, values: &Values) {
-    let set = |options: &mut Arc<Options>, owner: Owner, id: Uuid| {
-        if let Some(own) = values.get(&id) {
-            *options = Options::new(owner, own.clone()).into();
-        }
-    };
     for tenant in &mut application.tenants {
-        set(&mut tenant.options, Owner::Tenant, tenant.facts.id);
+        set(&mut tenant.options, Owner::Tenant, values.get(&tenant.facts.id));
         for store in &mut tenant.stores {
-            set(&mut store.options, Owner::UserStore, store.id);
+            set(&mut store.options, Owner::UserStore, values.get(&store.id));
         }
         for factor in &mut tenant.factors {
-            set(&mut factor.options, OfferedFactor::owner_of(factor.kind), factor.id);
+            set(&mut factor.options, OfferedFactor::owner_of(factor.kind), values.get(&factor.id));
         }
+    }
+}
+
+fn set<F>(options: &mut Arc<Options<F>>, owner: Owner, own: Option<&HashMap<String, String>>) {
+    if let Some(own) = own {
+        *options = Options::of(owner, own.clone()).into();
     }
 }
 

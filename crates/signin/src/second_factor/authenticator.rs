@@ -3,6 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::totp::{Algorithm, SECRET_LENGTH, Totp};
 use chancery_record::Secret;
+use chancery_resource::settings::FactorOption;
 use chancery_resource::{Context, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,9 +34,9 @@ impl OfferedFactor {
     /// How its codes are made, where an authenticator makes them.
     pub(super) fn totp(&self) -> Totp {
         Totp {
-            digits: u32::try_from(self.options.number("Digits")).unwrap_or(6),
-            period_ms: self.options.span("Period"),
-            algorithm: Algorithm::named(&self.options.text("Algorithm").to_ascii_uppercase()),
+            digits: u32::try_from(self.options.get(FactorOption::DIGITS)).unwrap_or(6),
+            period_ms: self.options.get(FactorOption::PERIOD),
+            algorithm: Algorithm::named(&self.options.get(FactorOption::ALGORITHM).to_ascii_uppercase()),
         }
     }
 }

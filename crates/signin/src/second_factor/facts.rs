@@ -2,6 +2,7 @@
 
 use chancery_flow::{CodeKind, Enrolment, SecondFactors, UsableFactor};
 use chancery_record::Timestamp;
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{StoreError, Tx};
 use uuid::Uuid;
 
@@ -68,7 +69,7 @@ pub fn facts_of(
         are_asked_for: asked.is_any,
         usable,
         has_recovery_code: enrolled.has_recovery_code,
-        enrolment: match tenant.options.text("SecondFactorEnrolment") {
+        enrolment: match tenant.options.get(TenantOption::SECOND_FACTOR_ENROLMENT) {
             // else who knows the password would enrol their own beside it
             _ if tenant.factors.iter().any(|factor| enrolled.authenticators.contains(&factor.id)) => {
                 Enrolment::Closed
@@ -76,8 +77,9 @@ pub fn facts_of(
             "Administrator" => Enrolment::AfterAccessPass,
             _ => Enrolment::AtSignIn,
         },
-        is_remembered: enrolled.is_remembered && tenant.options.span("RememberDeviceLifetime") > 0,
-        does_passkey_satisfy: tenant.options.flag("PasskeySatisfiesSecondFactor"),
+        is_remembered: enrolled.is_remembered
+            && tenant.options.get(TenantOption::REMEMBER_DEVICE_LIFETIME) > 0,
+        does_passkey_satisfy: tenant.options.get(TenantOption::PASSKEY_SATISFIES_SECOND_FACTOR),
     })
 }
 

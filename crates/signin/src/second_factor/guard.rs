@@ -2,6 +2,7 @@
 //! is twice as long as the one before.
 
 use chancery_record::Timestamp;
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Context, StateTable, StoreError, Tx};
 use uuid::Uuid;
 
@@ -41,11 +42,14 @@ pub fn note_wrong(
     );
     let until = context.now.plus(REMEMBERED_MS).0.into();
     let failed = tx.returning(&text, &[person.into(), until], |row| row.int(0))?.unwrap_or(1);
-    let locking = store.map(|store| &store.options).filter(|options| options.flag("TemporaryLockEnabled"));
-    let limit = locking.map_or(0, |options| options.number("AttemptsBeforeTemporaryLock"));
+    let locking = store
+        .map(|store| &store.options)
+        .filter(|options| options.get(UserStoreOption::TEMPORARY_LOCK_ENABLED));
+    let limit = locking.map_or(0, |options| options.get(UserStoreOption::ATTEMPTS_BEFORE_TEMPORARY_LOCK));
     let limit = if limit > 0 { limit } else { LIMIT };
     if failed % limit == 0 {
-        let first = store.map_or(FIRST_LOCK_MS, |store| store.options.span("TemporaryLockDuration"));
+        let first =
+            store.map_or(FIRST_LOCK_MS, |store| store.options.get(UserStoreOption::TEMPORARY_LOCK_DURATION));
         let until = context.now.plus(lock(first, failed / limit));
         let text = StateTable::AttemptGuard.update("SET locked_until = ?2 WHERE person_id = ?1");
         tx.queue(&text, vec![person.into(), until.0.into()])?;

@@ -11,7 +11,7 @@ mod sent_code;
 use std::sync::Arc;
 
 use chancery_flow::CodeKind;
-use chancery_resource::settings::{Options, Owner};
+use chancery_resource::settings::{FactorOption, Options, Owner, UserStoreOption};
 use chancery_userstore::password::mail::Sender;
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ pub struct OfferedFactor {
     /// Whether the client app asks for it.
     pub is_of_application: bool,
     /// Its options.
-    pub options: Arc<Options>,
+    pub options: Arc<Options<FactorOption>>,
 }
 
 impl OfferedFactor {
@@ -61,7 +61,11 @@ impl OfferedFactor {
 
     /// How many characters its codes have.
     pub fn digits(&self) -> i64 {
-        self.options.number(if self.kind == CodeKind::Totp { "Digits" } else { "CodeLength" })
+        self.options.get(if self.kind == CodeKind::Totp {
+            FactorOption::DIGITS
+        } else {
+            FactorOption::CODE_LENGTH
+        })
     }
 
     /// Whether it can reach people of this store; `None` for people from elsewhere, whom no codes are sent to.
@@ -70,16 +74,19 @@ impl OfferedFactor {
             (CodeKind::Totp, _) => true,
             (_, None) => false,
             (CodeKind::Email, Some(store)) => self.mail_sender(store).is_some(),
-            (CodeKind::Sms, Some(_)) => !self.options.text("GatewayUrl").is_empty(),
+            (CodeKind::Sms, Some(_)) => self.options.is_set(FactorOption::GATEWAY_URL),
         }
     }
 
     /// Who sends its codes by mail: its own mail server, else the store's; `None` where neither can.
     fn mail_sender<'a>(&'a self, store: &'a OfferedStore) -> Option<Sender<'a>> {
-        let has_own = !self.options.text("MailServerConfig").is_empty();
-        let senders = [self.options.text("EMailSenderAddress"), store.options.text("EMailSenderAddress")];
+        let has_own = self.options.is_set(FactorOption::MAIL_SERVER_CONFIG);
+        let senders = [
+            self.options.get(FactorOption::EMAIL_SENDER_ADDRESS),
+            store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS),
+        ];
         let address = senders.into_iter().find(|sender| !sender.is_empty())?;
-        let has_server = has_own || !store.options.text("MailServerConfig").is_empty();
+        let has_server = has_own || store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG);
         has_server.then_some(Sender { mfa_instance: has_own.then_some(self.id), address })
     }
 }

@@ -1,5 +1,6 @@
 //! What the pages of second factors are filled with.
 
+use chancery_resource::settings::{FactorOption, TenantOption};
 use std::fmt::Write as _;
 
 use chancery_credential::totp::base32;
@@ -75,8 +76,8 @@ pub fn factor_context(circumstances: &Circumstances, examined: &Examined, choice
         })
         .collect();
     let method = value_of(&choices.chosen);
-    let lifetime =
-        tenant(circumstances, examined).map(|tenant| tenant.options.span("RememberDeviceLifetime"));
+    let lifetime = tenant(circumstances, examined)
+        .map(|tenant| tenant.options.get(TenantOption::REMEMBER_DEVICE_LIFETIME));
     // a passkey needs no remembering, and what is demanded is asked for each time
     let may_remember =
         factor.is_some() && lifetime > Some(0) && examined.due.flow().request().demanded.is_empty();
@@ -94,7 +95,8 @@ pub fn enrol_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &
     let Some(enrolling) = &kept.enrolling else { return json!({}) };
     let Some(factor) = circumstances.factor(examined, enrolling.instance) else { return json!({}) };
     let name = tenant(circumstances, examined).map_or("", |tenant| tenant.name.as_str());
-    let issuer = Some(factor.options.text("Issuer")).filter(|issuer| !issuer.is_empty()).unwrap_or(name);
+    let issuer =
+        Some(factor.options.get(FactorOption::ISSUER)).filter(|issuer| !issuer.is_empty()).unwrap_or(name);
     let account = examined.admitted.as_ref().map_or("", |admitted| admitted.login_name.as_str());
     let secret = enrolling.secret();
     let address = factor.totp().address(secret.expose(), issuer, account);

@@ -3,6 +3,7 @@
 use chancery_credential::typed::read_code;
 use chancery_flow::CodeKind;
 use chancery_record::Secret;
+use chancery_resource::settings::{FactorOption, UserStoreOption};
 use chancery_resource::{Context, Problem, StateTable, StoreError, TextMessage, Tx, random};
 use chancery_userstore::{
     password::mail::{CodeMail, Sender, send_code},
@@ -61,9 +62,9 @@ impl Purpose {
         match self {
             Self::Factor(factor) => Bounds {
                 length: factor.digits(),
-                lifetime_ms: factor.options.span("CodeLifetime"),
-                tries: factor.options.number("MaxAttempts"),
-                rest_ms: factor.options.span("ResendInterval"),
+                lifetime_ms: factor.options.get(FactorOption::CODE_LIFETIME),
+                tries: factor.options.get(FactorOption::MAX_ATTEMPTS),
+                rest_ms: factor.options.get(FactorOption::RESEND_INTERVAL),
             },
             Self::Email(_) => PLAIN,
         }
@@ -73,9 +74,7 @@ impl Purpose {
     pub fn can_be_sent(&self, store: &OfferedStore) -> bool {
         match self {
             Self::Factor(factor) => factor.can_send(Some(store)),
-            Self::Email(_) => ["MailServerConfig", "EMailSenderAddress"]
-                .iter()
-                .all(|name| !store.options.text(name).is_empty()),
+            Self::Email(_) => store.sends_mail(),
         }
     }
 
@@ -218,12 +217,14 @@ pub fn send(
     if let Purpose::Factor(factor) = purpose
         && factor.kind == CodeKind::Sms
     {
-        let gateway = Gateway { instance: factor.id, url: factor.options.text("GatewayUrl").to_owned() };
+        let gateway =
+            Gateway { instance: factor.id, url: factor.options.get(FactorOption::GATEWAY_URL).to_owned() };
         let text = TextCode::SignIn.text(to.locale.as_deref(), &code);
         let to = (to.value.as_str(), to.locale.as_deref());
         return Ok(Sending::Text(gateway.message(context, tx, to, &text)?));
     }
-    let of_store = Sender { mfa_instance: None, address: store.options.text("EMailSenderAddress") };
+    let of_store =
+        Sender { mfa_instance: None, address: store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
     let sender = match purpose {
         Purpose::Factor(factor) => factor.mail_sender(store).unwrap_or(of_store),
         Purpose::Email(_) => of_store,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
+use chancery_resource::{Answer, Call, NewLinks, Problem, Sql, Tx, find_row, list_where};
 
 use super::GROUP;
 use crate::user::USER;
@@ -12,17 +12,17 @@ use crate::user::USER;
 const MAX_NESTING: i64 = 100;
 
 /// Refuses new parents of a group that are the group itself or below it, or that nest it too deeply.
-pub fn guard_parents(tx: &mut Tx<'_>, group: i64, parents: &[i64]) -> Result<(), Problem> {
-    let below = reach(tx, &[group], Direction::Down)?;
-    let above = reach(tx, parents, Direction::Up)?;
-    judge(&below, &above, parents)
+pub fn guard_parents(tx: &mut Tx<'_>, parents: &NewLinks<'_>) -> Result<(), Problem> {
+    let below = reach(tx, &[parents.row], Direction::Down)?;
+    let above = reach(tx, parents.others, Direction::Up)?;
+    judge(&below, &above, parents.others)
 }
 
 /// Refuses new members of a group that are the group itself or above it, or that nest too deeply.
-pub fn guard_members(tx: &mut Tx<'_>, group: i64, members: &[i64]) -> Result<(), Problem> {
-    let above = reach(tx, &[group], Direction::Up)?;
-    let below = reach(tx, members, Direction::Down)?;
-    judge(&above, &below, members)
+pub fn guard_members(tx: &mut Tx<'_>, members: &NewLinks<'_>) -> Result<(), Problem> {
+    let above = reach(tx, &[members.row], Direction::Up)?;
+    let below = reach(tx, members.others, Direction::Down)?;
+    judge(&above, &below, members.others)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ mod membership;
 use chancery_application::roles_of_groups;
 use chancery_record::{GroupName, HIDDEN, KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, CarriedBy, Custom, JsonForm, Links, Method as M, Op, Permit::UserStore, Protection, Reach,
-    Relation, RelationChange, Shape, Unique, delta,
+    Action as A, CarriedBy, Custom, JsonForm, LinkTable, Links, Method as M, Op, Permit::UserStore,
+    Protection, Reach, Relation, RelationChange, Shape, Unique, delta,
 };
 
 use uuid::Uuid;
@@ -40,6 +40,31 @@ record! {
 static PROTECTION: Protection =
     Protection::new(roles_of_groups, CarriedBy::Itself, &[Group::NAME.field()], Links::AllBut(&[]));
 
+/// The users in groups.
+pub const GROUP_MEMBER: LinkTable = LinkTable::new("group_member", "group_rid", "user_rid");
+/// The groups in groups.
+const GROUP_EDGE: LinkTable = LinkTable::new("group_edge", "parent_rid", "child_rid");
+
+impl Group {
+    /// The users in the group.
+    pub const MEMBER_USERS: Relation =
+        Relation::new("memberUsers", "The users in the group.", GROUP_MEMBER.forward(), &USER).showing(&[
+            User::ID.field(),
+            User::LOGIN_NAME.field(),
+            User::FIRST_NAME.field(),
+            User::LAST_NAME.field(),
+            User::EMAIL_ADDRESS.field(),
+        ]);
+    /// The groups that the group is in.
+    pub const PARENT_GROUPS: Relation =
+        Relation::new("parentGroups", "The groups that the group is in.", GROUP_EDGE.reverse(), &GROUP)
+            .guarded(membership::guard_parents);
+    /// The groups in the group.
+    pub const MEMBER_GROUPS: Relation =
+        Relation::new("memberGroups", "The groups in the group.", GROUP_EDGE.forward(), &GROUP)
+            .guarded(membership::guard_members);
+}
+
 /// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)
     .protected_by(&PROTECTION)
@@ -52,35 +77,7 @@ pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store
         )
         .reported_at(Group::EXTERNAL_UNIQUE_IDENTIFIER),
     ])
-    .relations(&[
-        Relation::new(
-            "memberUsers",
-            "The users in the group.",
-            ("group_member", "group_rid", "user_rid"),
-            &USER,
-        )
-        .showing(&[
-            User::ID.field(),
-            User::LOGIN_NAME.field(),
-            User::FIRST_NAME.field(),
-            User::LAST_NAME.field(),
-            User::EMAIL_ADDRESS.field(),
-        ]),
-        Relation::new(
-            "parentGroups",
-            "The groups that the group is in.",
-            ("group_edge", "child_rid", "parent_rid"),
-            &GROUP,
-        )
-        .guarded(membership::guard_parents),
-        Relation::new(
-            "memberGroups",
-            "The groups in the group.",
-            ("group_edge", "parent_rid", "child_rid"),
-            &GROUP,
-        )
-        .guarded(membership::guard_members),
-    ])
+    .relations(const { &[Group::MEMBER_USERS, Group::PARENT_GROUPS, Group::MEMBER_GROUPS] })
     .large();
 
 const ALL: &str = "/administration/Group";
@@ -124,63 +121,63 @@ pub static OPERATIONS: &[Op] = &[
         "SetGroupMemberUsers",
         M::Put,
         USERS,
-        A::Relate("memberUsers", RelationChange::Set),
+        A::Relate(&Group::MEMBER_USERS, RelationChange::Set),
         "Replaces the users in a group.",
     ),
     op(
         "AddGroupUserToGroup",
         M::Post,
         USERS,
-        A::Relate("memberUsers", RelationChange::Add),
+        A::Relate(&Group::MEMBER_USERS, RelationChange::Add),
         "Adds users to a group.",
     ),
     op(
         "RemoveGroupUserFromGroup",
         M::Delete,
         USERS,
-        A::Relate("memberUsers", RelationChange::Remove),
+        A::Relate(&Group::MEMBER_USERS, RelationChange::Remove),
         "Removes users from a group.",
     ),
     op(
         "SetGroupParentGroups",
         M::Put,
         PARENTS,
-        A::Relate("parentGroups", RelationChange::Set),
+        A::Relate(&Group::PARENT_GROUPS, RelationChange::Set),
         "Replaces the groups that a group is in.",
     ),
     op(
         "AddParentGroup",
         M::Post,
         PARENTS,
-        A::Relate("parentGroups", RelationChange::Add),
+        A::Relate(&Group::PARENT_GROUPS, RelationChange::Add),
         "Puts a group into groups.",
     ),
     op(
         "RemoveParentGroup",
         M::Delete,
         PARENTS,
-        A::Relate("parentGroups", RelationChange::Remove),
+        A::Relate(&Group::PARENT_GROUPS, RelationChange::Remove),
         "Takes a group out of groups.",
     ),
     op(
         "SetGroupMemberGroups",
         M::Put,
         MEMBERS,
-        A::Relate("memberGroups", RelationChange::Set),
+        A::Relate(&Group::MEMBER_GROUPS, RelationChange::Set),
         "Replaces the groups in a group.",
     ),
     op(
         "AddMemberGroup",
         M::Post,
         MEMBERS,
-        A::Relate("memberGroups", RelationChange::Add),
+        A::Relate(&Group::MEMBER_GROUPS, RelationChange::Add),
         "Adds groups to a group.",
     ),
     op(
         "RemoveMemberGroup",
         M::Delete,
         MEMBERS,
-        A::Relate("memberGroups", RelationChange::Remove),
+        A::Relate(&Group::MEMBER_GROUPS, RelationChange::Remove),
         "Removes groups from a group.",
     ),
     op(

@@ -6,6 +6,7 @@ use chancery_record::{
     Bytes, FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value, choice_types,
     id_types, record, secret_types,
 };
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
     Permit::UserStore, Problem, Reach, Reply, Row, Shape, Tx, answer_form, check_if_match, insert,
@@ -210,13 +211,13 @@ pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<
 fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: NewPass = read_form(call)?;
     let options = options(&call.context)?;
-    if !options.flag("TemporaryAccessPassEnabled") {
+    if !options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) {
         return Err(Problem::conflict("The store's option TemporaryAccessPassEnabled is off."));
     }
-    let most = options.span("TemporaryAccessPassMaxLifetime");
+    let most = options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_MAX_LIFETIME);
     let lifetime = match form.lifetime_minutes {
         Some(minutes) => minutes.saturating_mul(MINUTE),
-        None => options.span("TemporaryAccessPassDefaultLifetime").min(most),
+        None => options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME).min(most),
     };
     if lifetime < MINUTE || lifetime > most {
         let detail =
@@ -225,7 +226,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let found = user_in_body(&call.context, tx, form.user_id)?;
     let valid_from = form.valid_from.unwrap_or(call.context.now).max(call.context.now);
-    let length = usize::try_from(options.number("TemporaryAccessPassLength")).unwrap_or(12);
+    let length = usize::try_from(options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_LENGTH)).unwrap_or(12);
     let value = make_value(length);
     let pass = TemporaryAccessPass {
         id: PassId(call.context.new_id()),
@@ -235,7 +236,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         expires_on: valid_from.plus(lifetime),
         is_one_time_use: form
             .is_one_time_use
-            .unwrap_or_else(|| options.flag("TemporaryAccessPassOneTimeUse")),
+            .unwrap_or_else(|| options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ONE_TIME_USE)),
         status: PassStatus::Active,
         used_on: None,
         created_by_actor_id: call.context.actor,
@@ -376,7 +377,7 @@ const GOOD: &str = "SELECT id, digest, created_by_actor_id FROM temporary_access
 /// Those of the store.
 pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool, Problem> {
     let parameters = [context.scope.store().into(), user.0.into(), context.now.0.into()];
-    let is_on = options(context)?.flag("TemporaryAccessPassEnabled");
+    let is_on = options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED);
     Ok(is_on && tx.one(GOOD, &parameters, |_| Ok(()))?.is_some())
 }
 
@@ -386,7 +387,7 @@ pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool,
 /// # Errors
 /// Those of the store.
 pub fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, value: &Secret) -> Result<Option<Uuid>, Problem> {
-    if !options(context)?.flag("TemporaryAccessPassEnabled") {
+    if !options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) {
         return Ok(None);
     }
     let wanted = Secret::new(digest(context, user, value.expose()));

@@ -12,11 +12,11 @@ mod recovery;
 pub mod sign_in;
 
 use chancery_application::sign_out_user_by;
-use chancery_passkey::Policy;
+use chancery_passkey::{Policy, PolicyOption};
 use chancery_record::{
     Bytes, HIDDEN, KEY, Name, OWNER, Record as _, SCOPE, SHOWN, Timestamp, id_types, record,
 };
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
     Purpose, Reach, Reply, Shape, Tx, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
@@ -186,9 +186,32 @@ fn policy(context: &Context) -> Result<Policy, Problem> {
     Ok(policy_by(&*options(context)?, &context.app.public_url))
 }
 
-fn policy_by(options: &Options, public_url: &str) -> Policy {
-    let maturity = options.span("PasskeyBindingMaturity");
-    Policy::from_options(|name| options.text(name), maturity, public_url)
+fn text_of(options: &Options<UserStoreOption>, option: PolicyOption) -> &str {
+    match option {
+        PolicyOption::AllowedAaguids => options.text(UserStoreOption::PASSKEY_ALLOWED_AAGUIDS),
+        PolicyOption::AllowedOrigins => options.text(UserStoreOption::PASSKEY_ALLOWED_ORIGINS),
+        PolicyOption::Attestation => options.text(UserStoreOption::PASSKEY_ATTESTATION),
+        PolicyOption::BindingMaturity => options.text(UserStoreOption::PASSKEY_BINDING_MATURITY),
+        PolicyOption::BlockedAaguids => options.text(UserStoreOption::PASSKEY_BLOCKED_AAGUIDS),
+        PolicyOption::Enabled => options.text(UserStoreOption::PASSKEY_ENABLED),
+        PolicyOption::RelyingPartyId => options.text(UserStoreOption::PASSKEY_RELYING_PARTY_ID),
+        PolicyOption::RelyingPartyName => options.text(UserStoreOption::PASSKEY_RELYING_PARTY_NAME),
+        PolicyOption::RequiredCredentialCount => {
+            options.text(UserStoreOption::PASSKEY_REQUIRED_CREDENTIAL_COUNT)
+        }
+        PolicyOption::RequiredVerifiedSecurityContactCount => {
+            options.text(UserStoreOption::PASSKEY_REQUIRED_VERIFIED_SECURITY_CONTACT_COUNT)
+        }
+        PolicyOption::TemporaryAccessPassEnabled => {
+            options.text(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED)
+        }
+        PolicyOption::UserVerification => options.text(UserStoreOption::PASSKEY_USER_VERIFICATION),
+    }
+}
+
+fn policy_by(options: &Options<UserStoreOption>, public_url: &str) -> Policy {
+    let maturity = options.get(UserStoreOption::PASSKEY_BINDING_MATURITY);
+    Policy::from_options(|option| text_of(options, option), maturity, public_url)
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

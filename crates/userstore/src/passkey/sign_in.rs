@@ -6,7 +6,7 @@ use chancery_passkey::{
     AuthenticatorModels, Credential, CredentialFacts, Policy, Refusal, User as Person, is_usable,
 };
 use chancery_record::Uuid;
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{Context, OwnerRow, Problem, StoreError, Tx, find_owner};
 use chancery_trust::Snapshot;
 use serde_json::{Value as Json, json};
@@ -22,7 +22,7 @@ use crate::{
 pub type Started = (Json, Vec<u8>);
 
 /// The relying party of a store's passkeys, where pages of this server can ask for them: they are on, and it is a domain.
-pub fn relying_party(options: &Options, public_url: &str) -> Option<String> {
+pub fn relying_party(options: &Options<UserStoreOption>, public_url: &str) -> Option<String> {
     let policy = policy_by(options, public_url);
     let is_address = policy.relying_party_id.parse::<std::net::IpAddr>().is_ok();
     let is_domain =
@@ -34,7 +34,7 @@ pub fn relying_party(options: &Options, public_url: &str) -> Option<String> {
 ///
 /// # Errors
 /// An internal error where the policy cannot be used.
-pub fn start(options: &Options, public_url: &str) -> Result<Started, StoreError> {
+pub fn start(options: &Options<UserStoreOption>, public_url: &str) -> Result<Started, StoreError> {
     let started = chancery_passkey::start_authentication(&policy_by(options, public_url), None);
     started.map_err(|refusal| StoreError::Internal(refusal.detail))
 }

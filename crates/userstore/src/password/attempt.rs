@@ -5,7 +5,7 @@ use chancery_credential::{
     lockout::{self, AttemptStart, FailedAttempt, Reason},
 };
 use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, StoredRow, Tx, Work,
     load_by, read_form, select_by, update_unversioned, write_stored,
@@ -32,7 +32,7 @@ pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<UserForUpdate>, P
 pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<UserForUpdate>, Problem> {
     let sql = select_by(context, &USER, User::LOGIN_NAME, name);
     let by_name = read_one(load_by(context, tx, &USER, None, &sql))?;
-    if !options(context)?.flag("LoginByEmailEnabled") {
+    if !options(context)?.get(UserStoreOption::LOGIN_BY_EMAIL_ENABLED) {
         return Ok(by_name);
     }
     // whether the name is known or not, the same is asked: time tells nothing
@@ -92,7 +92,7 @@ pub(super) fn count(
     context: &Context,
     tx: &mut Tx<'_>,
     found: Option<UserForUpdate>,
-    options: &Options,
+    options: &Options<UserStoreOption>,
 ) -> Result<Counting, Problem> {
     tx.commit_dry_run();
     let Some(mut found) = found.filter(|found| found.user.is_admitted(context.now)) else {
@@ -277,7 +277,7 @@ fn try_only(
     call: &mut Call,
     tx: &mut Tx<'_>,
     mut found: UserForUpdate,
-    options: &Options,
+    options: &Options<UserStoreOption>,
 ) -> Result<Answer, Problem> {
     update_unversioned(
         &call.context,

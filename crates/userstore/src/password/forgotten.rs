@@ -1,6 +1,7 @@
 //! A password that its user forgot: a link by mail, and a new password by that link.
 
 use chancery_record::{Secret, Value};
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{AuditAction, Context, Problem, StateTable, Tx, Work, load_by, select_where};
 use uuid::Uuid;
 
@@ -22,7 +23,7 @@ const REST: i64 = 5 * 60 * 1000;
 /// The context is of no store.
 pub fn can_reset(context: &Context) -> Result<bool, Problem> {
     let has_way = mail::has_server(context)? || context.app.has_reset_program;
-    Ok(has_way && !options(context)?.flag("IsDatabaseReadOnlyMode"))
+    Ok(has_way && !options(context)?.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE))
 }
 
 /// Mails who has this name at the context's store a link that resets the password, by the store's template or, of the
@@ -78,7 +79,7 @@ fn find(
     tx: &mut Tx<'_>,
     (user, token): (Uuid, &Secret),
 ) -> Result<Option<UserForUpdate>, Problem> {
-    if options(context)?.flag("IsDatabaseReadOnlyMode") {
+    if options(context)?.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
         return Ok(None);
     }
     let sql = select_where(context, &USER, User::ID, Value::Id(user));

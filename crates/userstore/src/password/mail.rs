@@ -3,6 +3,7 @@
 use chancery_credential::lockout::FailedAttempt;
 use chancery_mail::{Kind, NewMail, associated_data, enqueue};
 use chancery_record::{Email, Name, Secret, Timestamp};
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Context, Problem, Tx};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -20,7 +21,8 @@ const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 /// Whether the store can send mail.
 pub fn has_server(context: &Context) -> Result<bool, Problem> {
     let options = options(context)?;
-    Ok(!options.text("MailServerConfig").is_empty() && !options.text("EMailSenderAddress").is_empty())
+    Ok(options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
+        && options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS))
 }
 
 /// Refuses when the store cannot send mail.
@@ -51,7 +53,7 @@ pub fn send_token(
         "store": context.scope.source(),
         "valid_until": end.0,
     });
-    let template = options(context)?.text("PasswordResetUrlTemplate").to_owned();
+    let template = options(context)?.get(UserStoreOption::PASSWORD_RESET_URL_TEMPLATE).to_owned();
     let link =
         if template.is_empty() { link } else { Some(fill(&template, user.login_name.as_str(), &token)) };
     if let Some(members) = data.as_object_mut() {
@@ -77,7 +79,7 @@ pub fn notify_lock(
     failed: &FailedAttempt,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    if !options.flag("UserLockNotificationEnabled") {
+    if !options.get(UserStoreOption::USER_LOCK_NOTIFICATION_ENABLED) {
         return Ok(());
     }
     let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": context.scope.source() });
@@ -87,7 +89,7 @@ pub fn notify_lock(
         members.insert("until".into(), until.0.into());
     }
     let about = (Kind::UserLocked, Some(found.user.id));
-    let mut recipients = options.list("UserLockNotificationRecipients").into_iter();
+    let mut recipients = options.get(UserStoreOption::USER_LOCK_NOTIFICATION_RECIPIENTS).into_iter();
     recipients.try_for_each(|recipient| send_notice(context, tx, about, recipient, &data))
 }
 
@@ -106,7 +108,7 @@ pub fn send_notice(
         return Ok(());
     }
     let options = options(context)?;
-    let by = Sender { mfa_instance: None, address: options.text("EMailSenderAddress") };
+    let by = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
     queue(context, tx, by, about, (recipient, None), data, Timestamp(context.now.0 + NOTICE))
 }
 
@@ -124,7 +126,7 @@ pub fn send(
     end: Timestamp,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    let by = Sender { mfa_instance: None, address: options.text("EMailSenderAddress") };
+    let by = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
     queue(context, tx, by, (kind, Some(person)), (recipient, locale), data, end)
 }
 

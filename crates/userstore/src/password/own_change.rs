@@ -2,6 +2,7 @@
 
 use chancery_credential::{lockout, policy::Policy};
 use chancery_record::Secret;
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx};
 
 use super::{
@@ -46,7 +47,7 @@ pub fn password_state(
         is_expired,
         login_name: user.login_name.as_str().to_owned(),
         policy: stored_hash::policy(&options),
-        history: options.number("PasswordHistoryCount"),
+        history: options.get(UserStoreOption::PASSWORD_HISTORY_COUNT),
     }))
 }
 

@@ -8,7 +8,7 @@ use chancery_credential::{
     policy::BrokenRule,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Problem, Purpose, StoreError, Tx, Work, read_form,
 };
@@ -46,7 +46,7 @@ impl HashOutcome {
 }
 
 /// The options of the call's user store.
-pub fn options(context: &Context) -> Result<Arc<Options>, Problem> {
+pub fn options(context: &Context) -> Result<Arc<Options<UserStoreOption>>, Problem> {
     context.scope.of_store().map(|store| Arc::clone(&store.options))
 }
 
@@ -62,7 +62,7 @@ pub fn making(
 ) -> Result<impl FnOnce() -> HashOutcome + Send + 'static, Problem> {
     let options = options(context)?;
     let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(context));
-    let before = if options.number("PasswordHistoryCount") > 0 {
+    let before = if options.get(UserStoreOption::PASSWORD_HISTORY_COUNT) > 0 {
         Some(stored_hash::hashes(tx, found.was.rid, &options)?)
     } else {
         None
@@ -123,8 +123,8 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
 }
 
-fn initial_end(context: &Context, options: &Options) -> Timestamp {
-    Timestamp(context.now.0.saturating_add(options.span("InitialPasswordExpiration")))
+fn initial_end(context: &Context, options: &Options<UserStoreOption>) -> Timestamp {
+    Timestamp(context.now.0.saturating_add(options.get(UserStoreOption::INITIAL_PASSWORD_EXPIRATION)))
 }
 
 pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -5,7 +5,7 @@ use chancery_credential::{
     policy::{BrokenRule, Person, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{Context, Problem, StateTable, StoreError, Tx};
 
 use uuid::Uuid;
@@ -36,10 +36,10 @@ impl Hashes {
 }
 
 /// Reads a user's current hash and as many former ones as the option `PasswordHistoryCount` requires.
-pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, StoreError> {
+pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options<UserStoreOption>) -> Result<Hashes, StoreError> {
     let (current, changed_on) = current(tx, user)?.unzip();
     let mut former = Vec::new();
-    let count = usize::try_from(options.number("PasswordHistoryCount")).unwrap_or(0);
+    let count = usize::try_from(options.get(UserStoreOption::PASSWORD_HISTORY_COUNT)).unwrap_or(0);
     if count > 0 {
         let text = "SELECT hash FROM (SELECT hash, changed_on FROM user_password_history WHERE user_rid = ?1 \
             UNION ALL SELECT hash, changed_on FROM removed_password WHERE user_rid = ?1) former \
@@ -82,10 +82,10 @@ pub fn put(
     tx: &mut Tx<'_>,
     found: &UserForUpdate,
     (hash, set_by): (&str, Option<Uuid>),
-    options: &Options,
+    options: &Options<UserStoreOption>,
 ) -> Result<(), Problem> {
     let rid = Value::Int(found.was.rid);
-    let count = options.number("PasswordHistoryCount");
+    let count = options.get(UserStoreOption::PASSWORD_HISTORY_COUNT);
     if count > 0 {
         tx.queue(
             &StateTable::UserPasswordHistory.insert(
@@ -130,18 +130,18 @@ pub fn parameters(context: &Context) -> Parameters {
 }
 
 /// The password policy of a store's options.
-pub fn policy(options: &Options) -> Policy {
-    let length = |name| usize::try_from(options.number(name)).unwrap_or(0);
+pub fn policy(options: &Options<UserStoreOption>) -> Policy {
+    let length = |setting| usize::try_from(options.get(setting)).unwrap_or(0);
     Policy {
-        min_length: length("PasswordMinLength"),
-        max_length: length("PasswordMaxLength"),
-        require_digit: options.flag("PasswordRequireDigit"),
-        require_lowercase: options.flag("PasswordRequireLowercase"),
-        require_uppercase: options.flag("PasswordRequireUppercase"),
-        require_non_alphanumeric: options.flag("PasswordRequireNonAlphanumeric"),
-        blocklist_enabled: options.flag("PasswordBlocklistEnabled"),
-        not_login_name: options.flag("PasswordNotLoginName"),
-        not_email: options.flag("PasswordNotEmail"),
+        min_length: length(UserStoreOption::PASSWORD_MIN_LENGTH),
+        max_length: length(UserStoreOption::PASSWORD_MAX_LENGTH),
+        require_digit: options.get(UserStoreOption::PASSWORD_REQUIRE_DIGIT),
+        require_lowercase: options.get(UserStoreOption::PASSWORD_REQUIRE_LOWERCASE),
+        require_uppercase: options.get(UserStoreOption::PASSWORD_REQUIRE_UPPERCASE),
+        require_non_alphanumeric: options.get(UserStoreOption::PASSWORD_REQUIRE_NON_ALPHANUMERIC),
+        blocklist_enabled: options.get(UserStoreOption::PASSWORD_BLOCKLIST_ENABLED),
+        not_login_name: options.get(UserStoreOption::PASSWORD_NOT_LOGIN_NAME),
+        not_email: options.get(UserStoreOption::PASSWORD_NOT_EMAIL),
     }
 }
 
@@ -166,8 +166,12 @@ pub fn refuse_broken(member: &str, broken: &[BrokenRule]) -> Problem {
 }
 
 /// Sets a user's own fields after the password was set: when it expires, and that it need not be changed.
-pub fn finish(context: &Context, found: &mut UserForUpdate, options: &Options) -> Result<(), Problem> {
-    let days = options.number("PasswordExpirationDays");
+pub fn finish(
+    context: &Context,
+    found: &mut UserForUpdate,
+    options: &Options<UserStoreOption>,
+) -> Result<(), Problem> {
+    let days = options.get(UserStoreOption::PASSWORD_EXPIRATION_DAYS);
     let user = &mut found.user;
     user.password_expiration = (days > 0).then(|| Timestamp(context.now.0 + days * 24 * 3600 * 1000));
     user.is_initial_password = false;

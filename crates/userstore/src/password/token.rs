@@ -3,6 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, Tx, Work, random, read_form,
 };
@@ -25,7 +26,7 @@ pub(super) fn make(
     by: Option<Uuid>,
 ) -> Result<(Secret, Timestamp), Problem> {
     let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
-    let lifetime = options(context)?.span("PasswordResetTokenLifetime");
+    let lifetime = options(context)?.get(UserStoreOption::PASSWORD_RESET_TOKEN_LIFETIME);
     let end = Timestamp(context.now.0.saturating_add(lifetime));
     tx.queue(
         &StateTable::PasswordReset.insert(

@@ -2,7 +2,7 @@
 
 use chancery_credential::lockout::{self, Limits, Reason};
 use chancery_record::{Timestamp, Value, format_timestamp};
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reply,
     Tx, load, load_hidden,
@@ -134,7 +134,7 @@ fn explain(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         has_password: is_set(tx, found.was.rid)?,
         has_passkey: passkeys && sign_in::held(context, tx, found.was.rid)?.usable > 0,
         has_pass: has_access_pass(context, tx, user.id)?,
-        can_use_passes: passkeys && options.flag("TemporaryAccessPassEnabled"),
+        can_use_passes: passkeys && options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED),
     };
     let limits = limits(&options);
     let mut lines = vec![deletion(user, &options)];
@@ -173,9 +173,10 @@ fn ways(user: &User, means: &Means, limits: &Limits, now: Timestamp) -> Vec<&'st
     .collect()
 }
 
-fn deletion(user: &User, options: &Options) -> Line {
-    let purged_on =
-        user.quarantined_on.map(|since| since.plus(options.span("UserDeletionQuarantineDuration")));
+fn deletion(user: &User, options: &Options<UserStoreOption>) -> Line {
+    let purged_on = user
+        .quarantined_on
+        .map(|since| since.plus(options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION)));
     let texts = ("The user is not deleted.", "The user was deleted, and can be restored until the purge.");
     Line::new("Deleted", purged_on.is_none(), texts, "RestoreUserDeletionQuarantine").until(purged_on)
 }

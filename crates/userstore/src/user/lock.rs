@@ -3,7 +3,7 @@
 use chancery_application::{EndOf, sign_out};
 use chancery_credential::lockout::{self, Limits};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
-use chancery_resource::settings::Options;
+use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
     Permit::UserStore, Problem, ProblemKind, StateTable, StoredRow, Tx, check_if_match, load, load_hidden,
@@ -90,15 +90,15 @@ pub fn sign_out_user(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
 }
 
 /// The lockout limits of a store's options.
-pub fn limits(options: &Options) -> Limits {
+pub fn limits(options: &Options<UserStoreOption>) -> Limits {
     Limits {
-        attempts_before_user_locked: options.number("AttemptsBeforeUserLocked"),
-        temporary_lock_enabled: options.flag("TemporaryLockEnabled"),
-        attempts_before_temporary_lock: options.number("AttemptsBeforeTemporaryLock"),
-        temporary_lock_duration_ms: options.span("TemporaryLockDuration"),
-        throttling_enabled: options.flag("LoginThrottlingEnabled"),
-        throttling_initial_delay_ms: options.span("LoginThrottlingInitialDelay"),
-        throttling_max_delay_ms: options.span("LoginThrottlingMaxDelay"),
+        attempts_before_user_locked: options.get(UserStoreOption::ATTEMPTS_BEFORE_USER_LOCKED),
+        temporary_lock_enabled: options.get(UserStoreOption::TEMPORARY_LOCK_ENABLED),
+        attempts_before_temporary_lock: options.get(UserStoreOption::ATTEMPTS_BEFORE_TEMPORARY_LOCK),
+        temporary_lock_duration_ms: options.get(UserStoreOption::TEMPORARY_LOCK_DURATION),
+        throttling_enabled: options.get(UserStoreOption::LOGIN_THROTTLING_ENABLED),
+        throttling_initial_delay_ms: options.get(UserStoreOption::LOGIN_THROTTLING_INITIAL_DELAY),
+        throttling_max_delay_ms: options.get(UserStoreOption::LOGIN_THROTTLING_MAX_DELAY),
     }
 }
 

@@ -15,6 +15,7 @@ use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
 };
+use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
     Action as A, Answer, Call, CarriedBy, Context, Custom, JsonForm, Links, Method as M, Op,
     Permit::UserStore, Problem, Protection, Reach, Relation, RelationChange, Shape, Tx, Unique, delta,
@@ -32,7 +33,12 @@ pub use standing::{Admission, PasswordDue, PasswordTerms};
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
 pub use unique_email::find_taken_by;
 
-use crate::{InstanceId, UserId, event::changes, group::GROUP, synchronize::USERS};
+use crate::{
+    InstanceId, UserId,
+    event::changes,
+    group::{GROUP, GROUP_MEMBER},
+    synchronize::USERS,
+};
 
 const TRUE: DefaultValue = DefaultValue::Bool(true);
 const FALSE: DefaultValue = DefaultValue::Bool(false);
@@ -171,6 +177,12 @@ pub fn still_counts(
     Ok(first_above(tx, &carried, maker)?.is_none())
 }
 
+impl User {
+    /// The groups that the user is in.
+    pub const MEMBER_OF_GROUPS: Relation =
+        Relation::new("memberOfGroups", "The groups that the user is in.", GROUP_MEMBER.reverse(), &GROUP);
+}
+
 /// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
@@ -180,7 +192,7 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .on_purge(forget)
     .after_write(lock::sign_out_if_shut_out)
     .name_change(lock::name_change)
-    .quarantined(User::QUARANTINED_ON, "UserDeletionQuarantineEnabled")
+    .quarantined(User::QUARANTINED_ON, UserStoreOption::USER_DELETION_QUARANTINE_ENABLED)
     .person(User::AUDIT_KEY)
     .unique(&[
         Unique::new("user_account__store__id", &[User::ID.field()]),
@@ -191,12 +203,7 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
         )
         .reported_at(User::EXTERNAL_UNIQUE_IDENTIFIER),
     ])
-    .relations(&[Relation::new(
-        "memberOfGroups",
-        "The groups that the user is in.",
-        ("group_member", "user_rid", "group_rid"),
-        &GROUP,
-    )]);
+    .relations(const { &[User::MEMBER_OF_GROUPS] });
 
 const ALL: &str = "/administration/User";
 const ONE: &str = "/administration/User/{id}";
@@ -266,21 +273,21 @@ pub static OPERATIONS: &[Op] = &[
         "SetUserMemberOfGroups",
         M::Put,
         GROUPS,
-        A::Relate("memberOfGroups", RelationChange::Set),
+        A::Relate(&User::MEMBER_OF_GROUPS, RelationChange::Set),
         "Replaces the groups that a user is in.",
     ),
     op(
         "AddUserToGroup",
         M::Post,
         GROUPS,
-        A::Relate("memberOfGroups", RelationChange::Add),
+        A::Relate(&User::MEMBER_OF_GROUPS, RelationChange::Add),
         "Adds a user to groups.",
     ),
     op(
         "RemoveUserFromGroup",
         M::Delete,
         GROUPS,
-        A::Relate("memberOfGroups", RelationChange::Remove),
+        A::Relate(&User::MEMBER_OF_GROUPS, RelationChange::Remove),
         "Removes a user from groups.",
     ),
 ];

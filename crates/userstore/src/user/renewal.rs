@@ -6,7 +6,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{USER, UserForUpdate};
+use super::{USER, User, UserForUpdate};
 use crate::{
     passkey::{PASSKEY, revoke_passes},
     security_contact::SECURITY_CONTACT,
@@ -34,7 +34,7 @@ pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<St
         groups.push(row.id(0)?);
         Ok(())
     })?;
-    relink(context, tx, (&USER, "memberOfGroups"), &hidden, (&[], &groups))?;
+    relink(context, tx, (&USER, &User::MEMBER_OF_GROUPS), &hidden, (&[], &groups))?;
     let passwords = [
         StateTable::UserPassword,
         StateTable::UserPasswordHistory,

@@ -1,6 +1,7 @@
 //! Unique e-mail addresses, where the store's options require them: unique as addresses, and as what users
 //! sign in with. A user in the deletion quarantine keeps their address.
 
+use chancery_resource::settings::UserStoreOption;
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, Value, fold};
@@ -77,8 +78,8 @@ pub fn find_taken_by(
     rows: &[ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let options = &context.scope.of_store()?.options;
-    let rule = Rule { signs_in: options.flag("LoginByEmailEnabled") };
-    if !rule.signs_in && !options.flag("EmailMustBeUnique") {
+    let rule = Rule { signs_in: options.get(UserStoreOption::LOGIN_BY_EMAIL_ENABLED) };
+    if !rule.signs_in && !options.get(UserStoreOption::EMAIL_MUST_BE_UNIQUE) {
         return Ok(Vec::new());
     }
     let (claims, held) = claims(rule, rows);

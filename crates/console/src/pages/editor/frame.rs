@@ -1,5 +1,6 @@
 //! What is shown in the editor's frame: the page, which can do nothing, or why there is none.
 
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{Op, Problem, settings::CATALOGUE};
 use chancery_web::{AnswerBody, Input, respond};
 use http::{HeaderValue, Response, header};
@@ -72,8 +73,8 @@ pub async fn of_tenant(visit: &Visit<'_>, key: &str) -> Result<Response<AnswerBo
     };
     let body = json!({
         "location": format!("/views/tenant/{key}/{USUAL}"), "page": USUAL,
-        "language": if visit.words.tag == "de" { "De" } else { "En" }, "brandName": typed("BrandName"),
-        "brandLogo": typed("BrandLogo"), "brandColour": typed("BrandColour"), "pageLinks": typed("PageLinks"),
+        "language": if visit.words.tag == "de" { "De" } else { "En" }, "brandName": typed(TenantOption::BRAND_NAME.name()),
+        "brandLogo": typed(TenantOption::BRAND_LOGO.name()), "brandColour": typed(TenantOption::BRAND_COLOUR.name()), "pageLinks": typed(TenantOption::PAGE_LINKS.name()),
     });
     shown(visit, op, body, None).await
 }

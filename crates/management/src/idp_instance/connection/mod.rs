@@ -18,7 +18,7 @@ use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
     AppContext, MasterKey, StoreError, Tx, open_secret,
-    settings::{Options, Owner, words},
+    settings::{Options, Owner, ProviderOption, Setting, words},
 };
 use uuid::Uuid;
 
@@ -66,25 +66,29 @@ impl Connection {
             Kind::Twitter => (Owner::Twitter, false, false),
         };
         let options = options(&app.master, tx, owner, id.into())?;
-        let listed = |name: &str| words(options.text(name)).map(str::to_owned).collect();
-        let only = |is_set: bool, name: &str| if is_set { listed(name) } else { Vec::new() };
-        let path = match options.text("CallbackPath") {
+        let listed = |setting| words(options.get(setting)).map(str::to_owned).collect();
+        let only = |is_set: bool, setting: Setting<_, _>| if is_set { listed(setting) } else { Vec::new() };
+        let path = match options.get(ProviderOption::CALLBACK_PATH) {
             "" => format!("/external/{id}/callback"),
             path => path.to_owned(),
         };
-        let authority = if is_addressed { options.text("Authority") } else { "" };
+        let authority = if is_addressed { options.get(ProviderOption::AUTHORITY) } else { "" };
         let client = Client {
             kind,
             authority: kind.authority(authority, &app.provider_addresses),
-            id: options.text("ClientId").to_owned(),
-            scopes: listed("AdditionalScopes"),
-            resources: only(has_resources, "RequestResources"),
-            subject_claim: if kind == Kind::OpenIdConnect { options.text("ScimSubjectClaim") } else { "sub" }
-                .to_owned(),
-            tenants: only(kind == Kind::OpenIdConnect, "ScimUniqueIdentifierValues"),
+            id: options.get(ProviderOption::CLIENT_ID).to_owned(),
+            scopes: listed(ProviderOption::ADDITIONAL_SCOPES),
+            resources: only(has_resources, ProviderOption::REQUEST_RESOURCES),
+            subject_claim: if kind == Kind::OpenIdConnect {
+                options.get(ProviderOption::SCIM_SUBJECT_CLAIM)
+            } else {
+                "sub"
+            }
+            .to_owned(),
+            tenants: only(kind == Kind::OpenIdConnect, ProviderOption::SCIM_UNIQUE_IDENTIFIER_VALUES),
             redirect_uri: format!("{}{path}", app.public_url),
         };
-        let secret = Secret::new(options.text("ClientSecret"));
+        let secret = Secret::new(options.get(ProviderOption::CLIENT_SECRET));
         let mut connection = Self {
             fixed: fixed_endpoints(kind, &app.provider_addresses),
             client,
@@ -96,7 +100,7 @@ impl Connection {
             checks: Vec::new(),
         };
         connection.read_certificates(&app.master, tx, id.into(), now)?;
-        connection.check_path(tx, id, options.text("CallbackPath"))?;
+        connection.check_path(tx, id, options.get(ProviderOption::CALLBACK_PATH))?;
         connection.check_subject();
         Ok(connection)
     }
@@ -197,7 +201,7 @@ fn options(
     tx: &mut Tx<'_>,
     owner: Owner,
     instance: Value,
-) -> Result<Options, StoreError> {
+) -> Result<Options<ProviderOption>, StoreError> {
     let mut values = HashMap::new();
     let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1";
     tx.query(text, &[instance], |row| {
@@ -206,5 +210,5 @@ fn options(
         values.insert(name.to_owned(), opened.unwrap_or_default());
         Ok(())
     })?;
-    Ok(Options::new(owner, values))
+    Ok(Options::of(owner, values))
 }

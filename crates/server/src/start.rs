@@ -17,7 +17,7 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, Mode, Store};
 use chancery_web::{
-    App, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve, while_starting,
+    App, AppParts, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve, while_starting,
 };
 use serde_json::json;
 
@@ -375,17 +375,24 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         failed_sign_ins: config.failed_sign_ins,
         ..config.limits
     };
-    let app = App::new(store, token_service, context, limits, services, figures());
-    let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
-    app.tell_build(build::VERSION, build::COMMIT);
-    app.dropped_lines = log::dropped;
-    app.access_log = config.access_log;
-    app.trusted_proxies = config.trusted_proxies.clone();
-    app.console = has_console.then_some(chancery_console::answer as Pages);
-    app.scim = Some(chancery_provisioning::answer as Pages);
-    app.console_lifetimes = config.console_lifetimes;
-    app.sign_in = SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr };
-    app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
+    let app = App::new(AppParts {
+        store,
+        token_service,
+        context,
+        limits,
+        services,
+        figures: figures(),
+        build: (build::VERSION, build::COMMIT),
+        sign_in: SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr },
+        console_lifetimes: config.console_lifetimes,
+        console: has_console.then_some(chancery_console::answer as Pages),
+        scim: Some(chancery_provisioning::answer as Pages),
+        trusted_proxies: config.trusted_proxies.clone(),
+        deprecation: Deprecation::new(config.version_1_deprecated, config.version_1_sunset),
+        access_log: config.access_log,
+        dropped_lines: log::dropped,
+    });
+    let app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;
     Ok((app, root_access))
 }

@@ -163,6 +163,29 @@ pub struct App {
     pub(crate) documents: Vec<Document>,
 }
 
+/// What an [`App`] is made of.
+#[expect(missing_docs, reason = "the fields of the application that have these names say it")]
+pub struct AppParts<'a> {
+    pub store: Store,
+    pub token_service: TokenService,
+    pub context: Arc<AppContext>,
+    pub limits: Limits,
+    /// The services whose operations it serves.
+    pub services: &'a [&'static Service],
+    /// The metrics that jobs determine.
+    pub figures: &'a [&'static [Figure]],
+    /// The version and the commit of the program.
+    pub build: (&'static str, &'static str),
+    pub sign_in: SignInSettings,
+    pub console_lifetimes: ConsoleLifetimes,
+    pub console: Option<Pages>,
+    pub scim: Option<Pages>,
+    pub trusted_proxies: Networks,
+    pub deprecation: Deprecation,
+    pub access_log: AccessLog,
+    pub dropped_lines: fn() -> u64,
+}
+
 /// What answers requests for pages, or those of directories. `Box` keeps the future of other requests small.
 pub type Pages =
     for<'a> fn(
@@ -206,17 +229,13 @@ impl App {
     ///
     /// # Errors
     /// Two operations have paths that cannot be told apart.
-    pub fn new(
-        store: Store,
-        token_service: TokenService,
-        context: Arc<AppContext>,
-        limits: Limits,
-        services: &[&'static Service],
-        figures: &[&'static [Figure]],
-    ) -> Result<Self, String> {
+    pub fn new(parts: AppParts<'_>) -> Result<Self, String> {
+        let AppParts { store, token_service, limits, services, .. } = parts;
         let connections = Connections::of(&limits);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let metrics = Metrics::new(services, figures, &connections);
+        let (version, commit) = parts.build;
+        let mut metrics = Metrics::new(services, parts.figures, &connections);
+        metrics.tell_build(version, commit);
         metrics.observe(&store);
         Ok(Self {
             base: BasePath::of(&token_service.public_url),
@@ -244,18 +263,18 @@ impl App {
             reads: LongReads::of(store.long_places()),
             store,
             token_service,
-            context,
+            context: parts.context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             questions: Questions::default(),
-            sign_in: SIGN_IN,
-            console_lifetimes: ConsoleLifetimes { idle: 30 * 60_000, longest: 10 * 3_600_000 },
-            console: None,
-            scim: None,
-            trusted_proxies: Networks::default(),
-            deprecation: Deprecation::new(DEPRECATED_ON, None),
-            access_log: AccessLog::Off,
-            dropped_lines: || 0,
+            sign_in: parts.sign_in,
+            console_lifetimes: parts.console_lifetimes,
+            console: parts.console,
+            scim: parts.scim,
+            trusted_proxies: parts.trusted_proxies,
+            deprecation: parts.deprecation,
+            access_log: parts.access_log,
+            dropped_lines: parts.dropped_lines,
             limits,
         })
     }
@@ -323,11 +342,6 @@ impl App {
     /// Records a metric that a job determined.
     pub fn note_figure(&self, figure: &'static Figure, value: i64) {
         self.metrics.figures.note(figure, value);
-    }
-
-    /// Adds the metric with the version, the commit and the schema version.
-    pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
-        self.metrics.tell_build(version, commit);
     }
 
     /// Answers a request at the address that serves only metrics.

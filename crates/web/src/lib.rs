@@ -45,7 +45,7 @@ mod userinfo;
 mod visitor;
 
 pub use answer::{AnswerBody, add_headers, respond};
-pub use app::{App, DEPRECATED_ON, Limits, Pages, SIGN_IN, SignInSettings, address_of, now};
+pub use app::{App, AppParts, DEPRECATED_ON, Limits, Pages, SIGN_IN, SignInSettings, address_of, now};
 pub use authority::{Ask, Authorization, Requirement};
 pub use base::BasePath;
 pub use body::{RequestBody, read_post};

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use chancery_claims::GoOn;
-use chancery_resource::{Call, FieldFault, Problem, ProblemKind, Purpose, Violation, Work};
+use chancery_resource::{FieldFault, Problem, ProblemKind, Purpose, Violation, Work, Writer};
 
 use crate::subscription::resolve::wrong;
 
@@ -29,13 +29,13 @@ struct Judged<T> {
 /// The outcome is not there yet: the call runs again once it is. The items changed between the two runs.
 /// The items are too much for one call.
 pub fn judge<T: PartialEq + Send + Sync + 'static>(
-    call: &Call,
+    writer: Writer<'_>,
     purpose: Purpose,
     items: Vec<T>,
     weigh: fn(&T) -> Result<u64, Vec<FieldFault>>,
 ) -> Result<Vec<Violation>, Problem> {
-    let Some(judged) = call.result::<Judged<T>>(0)? else {
-        return Err(call.need(Work::new(purpose, move || {
+    let Some(judged) = writer.result::<Judged<T>>(0)? else {
+        return Err(writer.need(Work::new(purpose, move || {
             let started = Instant::now();
             weigh_all(items, weigh, &|| started.elapsed() < TIME)
         })));

@@ -101,19 +101,19 @@ impl Beside {
 /// # Errors
 /// There is none that the directory sees.
 pub fn find(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
-    form: Form,
+    (form, id): (Form, Uuid),
     has_groups: bool,
 ) -> Result<(StoredRow, Beside), Problem> {
-    let sql = reach::select(call, form)?;
+    let sql = reach::select(context, form, id);
     let mut numbers = number_of(form.shape, &sql);
     numbers.text = format!("= ({})", numbers.text);
-    let (parts, statements) = statements(&call.context, form, &numbers, has_groups);
+    let (parts, statements) = statements(context, form, &numbers, has_groups);
     let mut beside = Beside::default();
     let mut take =
         |place: usize, row: &Row<'_>| parts.get(place).map_or(Ok(()), |part| beside.take(*part, row));
-    let row = load_beside(&call.context, tx, form.shape, &sql, (&statements, &mut take));
+    let row = load_beside(context, tx, form.shape, &sql, (&statements, &mut take));
     let row = row.map_err(|problem| reach::named(form, problem))?;
     Ok((row, beside.check()?))
 }

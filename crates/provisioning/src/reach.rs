@@ -44,24 +44,36 @@ pub fn add_linked_reach(sql: &mut Sql, form: Form, context: &Context, relation: 
     add_reach(sql, linked, context, "o");
 }
 
+/// The id that the path names.
+///
+/// # Errors
+/// It is none.
+pub fn id_in_path(call: &Call, form: Form) -> Result<Uuid, Problem> {
+    Uuid::try_parse(call.request.parameter(0)).map_err(|_| Problem::not_found(form.of.name))
+}
+
+/// The row with this id.
+///
+/// # Errors
+/// There is none that the directory sees.
+pub fn find(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<StoredRow, Problem> {
+    let found = load_by(context, tx, form.shape, None, &select(context, form, id));
+    found.map_err(|problem| named(form, problem))
+}
+
 /// The row that the path names.
 ///
 /// # Errors
 /// There is none that the directory sees.
-pub fn find(call: &Call, tx: &mut Tx<'_>, form: Form) -> Result<StoredRow, Problem> {
-    let found = load_by(&call.context, tx, form.shape, None, &select(call, form)?);
-    found.map_err(|problem| named(form, problem))
+pub fn find_in_path(call: &Call, tx: &mut Tx<'_>, form: Form) -> Result<StoredRow, Problem> {
+    find(&call.context, tx, form, id_in_path(call, form)?)
 }
 
-/// The statement that selects the row that the path names.
-///
-/// # Errors
-/// The path names none.
-pub fn select(call: &Call, form: Form) -> Result<Sql, Problem> {
-    let id = Uuid::try_parse(call.request.parameter(0)).map_err(|_| Problem::not_found(form.of.name))?;
-    let mut sql = select_key(&call.context, form.shape, None, Value::Id(id));
-    add_reach(&mut sql, form, &call.context, "t");
-    Ok(sql)
+/// The statement that selects the row with this id.
+pub fn select(context: &Context, form: Form, id: Uuid) -> Sql {
+    let mut sql = select_key(context, form.shape, None, Value::Id(id));
+    add_reach(&mut sql, form, context, "t");
+    sql
 }
 
 /// A problem that says of what type there is none.

@@ -210,9 +210,9 @@ pub fn answer(
 ///
 /// # Errors
 /// There is none that the directory sees.
-pub fn answer_named(call: &mut Call, tx: &mut Tx<'_>, form: Form) -> Result<Answer, Problem> {
+pub fn answer_named(call: &mut Call, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<Answer, Problem> {
     let selection = selection_of(call, form)?;
-    let (row, beside) = beside::find(call, tx, form, wants_groups(form, &selection))?;
+    let (row, beside) = beside::find(&call.context, tx, (form, id), wants_groups(form, &selection))?;
     let shown = one(&call.context, (form, &base_of(call)), &row, &beside);
     Ok(tell(call, form, shown, &selection, 200))
 }

@@ -1,9 +1,9 @@
 //! Writing the fields of a resource: as the body of a creation or of a change in version 2 would.
 
-use chancery_record::{Form as BodyForm, Json, Value};
+use chancery_record::{Draft, Form as BodyForm, Json, Value};
 use chancery_resource::{
-    Call, OwnerRow, Problem, Rows, StoredRow, Tx, Writing, create_row, delete, insert, load, load_by,
-    load_keys, new_row, select_by, update, write_rows,
+    Call, OwnerRow, Problem, StoredRow, Tx, Writer, change_row, create_row, delete, insert, load, load_by,
+    load_keys, new_row, select_by, update,
 };
 use chancery_scim::{Fields, Refusal, ScimType, pointer_of};
 use chancery_userstore::{
@@ -60,8 +60,15 @@ pub fn confirm(call: &Call, body: &mut Body) {
 ///
 /// # Errors
 /// What is wrong with the body, by the fields of version 2.
-pub fn create(call: &mut Call, tx: &mut Tx<'_>, body: Body) -> Result<StoredRow, Problem> {
-    instead(call, body, |call| create_row(call, tx))
+pub fn create(call: &Call, tx: &mut Tx<'_>, body: Body) -> Result<StoredRow, Problem> {
+    let writer = call.writer();
+    create_row(writer, tx, None, draft(writer, BodyForm::Create, body)?)
+}
+
+/// Reads a body of version 2 by the field table.
+fn draft(writer: Writer<'_>, form: BodyForm, body: Body) -> Result<Draft, Problem> {
+    let body = Json::from_serde(Serde::Object(body));
+    writer.shape.read(form, &body, "").map_err(Problem::wrong)
 }
 
 /// Reads a new row back, to learn its number.
@@ -77,12 +84,12 @@ pub fn read_back(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> R
     load(&call.context, tx, form.shape, None, Value::Id(row.as_owner(form.shape)?.id))
 }
 
-/// Changes the row that the path names, which is this one.
+/// Changes a row; the row as it is afterwards. `If-Match` was checked: its tag is that of this form.
 ///
 /// # Errors
 /// As [`create`].
 pub fn change(
-    call: &mut Call,
+    call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
     was: &StoredRow,
@@ -93,30 +100,10 @@ pub fn change(
     {
         body.insert(token.wire().into(), current.as_str().into());
     }
-    let writing = Writing::one(Rows::Existing, BodyForm::MergePatch);
-    instead(call, body, |call| unconditionally(call, |call| write_rows(call, tx, writing)))?;
-    reach::find(call, tx, form)
-}
-
-/// Runs `act` without `If-Match`, which was checked: its tag is that of this form, and no other row's. The call keeps it,
-/// because the same call runs again where the transaction does.
-pub fn unconditionally<T>(call: &mut Call, act: impl FnOnce(&mut Call) -> T) -> T {
-    let if_match = call.request.preconditions.if_match.take();
-    let outcome = act(call);
-    call.request.preconditions.if_match = if_match;
-    outcome
-}
-
-/// Runs `act` with a body of version 2, without writing an answer.
-fn instead<T>(call: &mut Call, body: Body, act: impl FnOnce(&mut Call) -> T) -> T {
-    let sent = call.request.body.replace(Json::from_serde(Serde::Object(body)));
-    (call.request.minimal, call.request.merge_patch) = (true, true);
-    let outcome = act(call);
-    (call.request.minimal, call.request.merge_patch) = (false, false);
-    call.request.body = sent;
-    call.answer.bytes.clear();
-    call.answer.tag = None;
-    outcome
+    let (writer, id) = (call.writer(), was.as_owner(form.shape)?.id);
+    let draft = draft(writer, BodyForm::MergePatch, body)?;
+    change_row(writer, tx, None, Value::Id(id), (BodyForm::MergePatch, draft))?;
+    reach::find(&call.context, tx, form, id)
 }
 
 /// Writes the profile entries that differ; whether any does.

@@ -60,7 +60,9 @@ pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
 pub use declare::relation::{Guard, LinkTable, Listed, NestedFields, NewLinks, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
-pub use declare::rules::{FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation};
+pub use declare::rules::{
+    FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation, Writer,
+};
 pub use declare::service::Service;
 pub use declare::shape::{Personal, Shape};
 pub use declare::standard::{added, added_at};
@@ -89,12 +91,12 @@ pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data
 pub use write::change::{
     AuditAction, OwnerRow, advance, insert, insert_unaudited, note, update, update_unversioned,
 };
-pub use write::delete_rows::delete_rows;
+pub use write::delete_rows::{delete_one, delete_rows};
 pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::integrity::{check_postconditions, visible};
 pub use write::named::MAX_RELATED;
 pub use write::operation::{explain, finish, flush, read_form, run};
-pub use write::pipeline::{Rows, Writing, create_row, write_rows};
+pub use write::pipeline::{Rows, Writing, change_row, create_row, write_bodies, write_rows};
 pub use write::precheck::check_body;
 pub use write::protect::check_act;
 pub use write::relate::{RelationBody, check_listed, link, relate_rows, relink};

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, StoredRow,
-    Tx, Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
-    represent, write_rows,
+    Answer, Call, JsonForm, MAX_BATCH, Problem, ProblemKind, RelationBody, Rows, Shape, StoredRow, Tx,
+    Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
+    represent, write_bodies,
 };
 use serde_json::json;
 
@@ -122,21 +122,9 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             .map_err(|problem| at_operations(problem, pointer_of))?;
         return answer_with(call, tx, shape, &was);
     }
-    let outcome = instead(call, said, |call| {
-        call.request.preconditions.if_match = None;
-        write_rows(call, tx, Writing::one(Rows::Existing, Form::MergePatch))
-    });
+    let writing = Writing::one(Rows::Existing, Form::MergePatch).checked();
+    let outcome = write_bodies(call, tx, writing, &[said]);
     outcome.map_err(|problem| at_operations(problem, pointer_of))
-}
-
-/// Runs `act` with another body than the one that was sent. Afterwards the call has the sent one again.
-pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T) -> T {
-    let sent = call.request.body.replace(body);
-    let (merges, held) = (call.request.merge_patch, call.request.preconditions.if_match.clone());
-    call.request.merge_patch = call.request.op.method == Method::Patch;
-    let outcome = act(call);
-    (call.request.body, call.request.merge_patch, call.request.preconditions.if_match) = (sent, merges, held);
-    outcome
 }
 
 /// The problem with its errors at the operations that caused them.
@@ -250,9 +238,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         bodies.push(Json::Object(body));
         written.push(patched.written);
     }
-    let outcome = instead(call, Json::Array(bodies), |call| {
-        write_rows(call, tx, Writing::many(Rows::Existing, Form::MergePatch))
-    });
+    let outcome = write_bodies(call, tx, Writing::many(Rows::Existing, Form::MergePatch), &bodies);
     let indices: HashMap<String, (usize, usize)> =
         indices.into_iter().enumerate().map(|(row, index)| (row.to_string(), index)).collect();
     outcome.map_err(|problem| {

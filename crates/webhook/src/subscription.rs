@@ -6,8 +6,8 @@ use chancery_record::{
     choice_types, id_types, list_of, list_value, pairs_of, pairs_value, record,
 };
 use chancery_resource::{
-    Call, Context, EventCursor, Problem, ProblemKind, ProposedRow, SIGN_INS, Scope, StateTable, StoreError,
-    Tx, Violation, open_secret,
+    Context, EventCursor, Problem, ProblemKind, ProposedRow, SIGN_INS, Scope, StateTable, StoreError, Tx,
+    Violation, Writer, open_secret,
 };
 use url::Url;
 use uuid::Uuid;
@@ -257,7 +257,7 @@ fn fault(row: usize, kind: ProblemKind, field: &'static chancery_record::Field, 
 ///
 /// # Errors
 /// The row is of another record.
-pub fn prepare(call: &Call, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn prepare(writer: Writer<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {
         let mut wrong = |kind, field: &'static chancery_record::Field, detail: &str| {
@@ -268,11 +268,11 @@ pub fn prepare(call: &Call, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violatio
             wrong(ProblemKind::InvalidRequest, EventSubscription::URL.field(), detail);
         }
         if row.get(EventSubscription::IS_ACTIVE)? && row.get(EventSubscription::TESTED_URL)? != Some(url) {
-            let detail = "is for after a test: create or change the subscription with isActive false, call its test, \
+            let detail = "is for after a test: create or change the subscription with isActive false, writer its test, \
                 then activate it";
             wrong(ProblemKind::Conflict, EventSubscription::IS_ACTIVE.field(), detail);
         }
-        if let Err(detail) = keep_headers(call, row)? {
+        if let Err(detail) = keep_headers(writer, row)? {
             wrong(ProblemKind::InvalidRequest, EventSubscription::HEADERS.field(), &detail);
         }
         tell_status(row)?;
@@ -284,8 +284,8 @@ pub fn prepare(call: &Call, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violatio
         }
         if let Some(cursor) = given {
             let types = row.get(EventSubscription::TYPES)?.0;
-            let trails = trails(store_of(&call.context), &types);
-            let read = EventCursor::read(&call.context.app, &cursor);
+            let trails = trails(store_of(writer.context), &types);
+            let read = EventCursor::read(&writer.context.app, &cursor);
             if read.is_some_and(|cursor| trails.contains(&cursor.trail)) {
                 row.set(EventSubscription::BEGINS_AFTER, ShortText::new(cursor).ok())?;
             } else {
@@ -338,11 +338,11 @@ fn check_address(text: &str) -> Result<(), &'static str> {
 }
 
 /// Takes over the values of headers: those that are null keep what is there. What is shown has names alone.
-fn keep_headers(call: &Call, row: &mut ProposedRow<'_>) -> Result<Result<(), String>, Problem> {
+fn keep_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<(), String>, Problem> {
     let given = row.get(EventSubscription::HEADERS)?.0;
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
     let kept = row.text(EventSubscription::SEALED_HEADERS).and_then(|text| {
-        open_secret(&call.context.app.master, TABLE, EventSubscription::SEALED_HEADERS.column(), &key, text)
+        open_secret(&writer.context.app.master, TABLE, EventSubscription::SEALED_HEADERS.column(), &key, text)
     });
     let kept = kept.as_deref().and_then(pairs_of).unwrap_or_default();
     let mut all = Vec::with_capacity(given.len());

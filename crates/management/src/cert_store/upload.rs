@@ -9,7 +9,9 @@ use base64::{
 };
 use chancery_certificate::{CertificateBundle, Format, Iterations, PrivateKey, is_pem, read_within};
 use chancery_record::{Field, FieldOf, Form, Others, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Call, Problem, ProblemKind, ProposedRow, Purpose, StoredRow, Tx, Violation, Work};
+use chancery_resource::{
+    Problem, ProblemKind, ProposedRow, Purpose, Shape, StoredRow, Tx, Violation, Work, Writer,
+};
 
 use super::{
     CertStore, CertType, CertificateInput, CertificateInputText, CertificatePasswordProtection as Protection,
@@ -29,7 +31,7 @@ type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
 /// Resolves whom rows are for, and reads their uploads. Opening a file can take long, so it happens between
 /// two transactions: the first run of the operation asks for it, the second finds the outcome.
 pub fn read_upload(
-    call: &Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
@@ -39,20 +41,20 @@ pub fn read_upload(
     ];
     let is_global = |row: &ProposedRow<'_>| row.get(CertStore::CERT_TYPE).map(CertType::is_global);
     let own = CertStore::SUBSCRIPTION_ID;
-    let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, is_global)?;
+    let mut violations = resolve_subscription(writer.context, tx, rows, own, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
     for (index, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
         settle_target(index, row, &store, &mut violations)?;
-        uploads.push(uploaded(&store, row.was, says_format(call)));
+        uploads.push(uploaded(&store, row.was, says_format(writer.shape)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
         let detail = format!(
-            "A call takes at most {MAX_SLOW} files that are under a password or PKCS #12: opening one takes long."
+            "A writer takes at most {MAX_SLOW} files that are under a password or PKCS #12: opening one takes long."
         );
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let known = call.result::<Known>(0)?;
+    let known = writer.result::<Known>(0)?;
     let wanted: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
     let Some(known) = known else {
         if !wanted.is_empty() {
@@ -60,7 +62,7 @@ pub fn read_upload(
                 let mut left = Iterations::full();
                 wanted.iter().map(|upload| (upload.digest(), upload.read(&mut left))).collect::<Known>()
             };
-            return Err(call.need(Work::new(Purpose::Certificate, read)));
+            return Err(writer.need(Work::new(Purpose::Certificate, read)));
         }
         return finish(rows, uploads, &Known::new(), violations);
     };
@@ -232,8 +234,8 @@ impl Kept {
 }
 
 /// Whether the operation's form has a member for the storage format.
-fn says_format(call: &Call) -> bool {
-    let own = call.request.op.shape.own(CertStore::CERTIFICATE_STORAGE_FORMAT.field());
+fn says_format(shape: &Shape) -> bool {
+    let own = shape.own(CertStore::CERTIFICATE_STORAGE_FORMAT.field());
     own.is_none_or(|field| field.access.shown)
 }
 

@@ -12,8 +12,8 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, FieldFault, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation,
-    Rules, Shape, StoreError, Tx, Unique, Violation, relation, standard,
+    FieldFault, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation, Rules,
+    Shape, StoreError, Tx, Unique, Violation, Writer, relation, standard,
 };
 use uuid::Uuid;
 
@@ -253,7 +253,11 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
 .bumps_epoch();
 
 /// Validates that rules have valid patterns, and apply within their subscriptions and at their levels.
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let targets = [
         (ClaimRule::APPLY_TO_TENANT_ID.field(), "tenant"),
         (ClaimRule::APPLY_TO_IDP_INSTANCE_ID.field(), "idp_instance"),
@@ -263,9 +267,9 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
     // a new row gets another id in each run, and the second run compares the rules with those judged
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
-    let mut violations = judge(call, Purpose::Pattern, rules, weigh)?;
+    let mut violations = judge(writer, Purpose::Pattern, rules, weigh)?;
     let own = ClaimRule::SUBSCRIPTION_ID;
-    violations.extend(resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?);
+    violations.extend(resolve_subscription(writer.context, tx, rows, own, &targets, |_| Ok(false))?);
     let mut narrowed = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {
         if row.get(ClaimRule::APPLY_TO_SUBSCRIPTION_ID)?.is_none() {

@@ -10,8 +10,8 @@ use chancery_record::{
     CertificateName, DefaultValue, FieldOf, KEY, OPEN, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
-    Call, Context, Findings, LIST, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Sql, Tx, Unique,
-    Violation, standard,
+    Context, Findings, LIST, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Sql, Tx, Unique,
+    Violation, Writer, standard,
 };
 use uuid::Uuid;
 
@@ -172,7 +172,7 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
 }
 
 /// Validates that a client app with `client_secret_jwt` has a secret that can sign.
-fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(_: Writer<'_>, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();

@@ -7,7 +7,7 @@ use chancery_record::{
     choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Tx, Unique, Violation, added,
+    Findings, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Tx, Unique, Violation, Writer, added,
     standard,
 };
 
@@ -141,7 +141,7 @@ const MOST: usize = 100;
 /// Validates that a key set's status only moves forward. Its keys are validated only when they change, so
 /// that an old key set that would not pass today can still be retired.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
-fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(_: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {

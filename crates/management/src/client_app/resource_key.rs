@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chancery_oauth::normal_resource;
 use chancery_record::Value;
 use chancery_resource::{
-    Call, LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx,
-    Violation, visible,
+    LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx, Violation,
+    Writer, visible,
 };
 use uuid::Uuid;
 
@@ -17,10 +17,14 @@ use crate::subscription::resolve::{conflict, subscriptions_of};
 /// Claims the resources that rows name for the subscriptions of their client apps, and finds those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
 /// one wins.
-pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn claim(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let app_of = |row: &ProposedRow<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
     let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
-    let apps = visible(&call.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
+    let apps = visible(writer.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
     let (mut violations, mut named) = (Vec::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
@@ -29,7 +33,7 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Resu
             continue;
         }
         if PLATFORM.contains(&key) {
-            if matches!(call.context.scope, Scope::Parts { .. }) {
+            if matches!(writer.context.scope, Scope::Parts { .. }) {
                 let detail = "is a resource of the platform itself: only a SystemAdmin gives it".to_owned();
                 violations.push(Violation {
                     row: index,

@@ -7,8 +7,8 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
-    Shape, Tx, Unique, Violation, list_of, standard,
+    Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
+    Unique, Violation, Writer, list_of, standard,
 };
 use uuid::Uuid;
 
@@ -104,7 +104,11 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let roles = rows
         .iter()
         .map(|row| ClientAppRole::from_values(row.values.clone()))
@@ -113,7 +117,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
     let homes = homes_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
     let grants = roles.iter().map(|role| {
         let home = homes.get(&role.client_app_id.0).copied();
-        let (customer, subscription) = home.filter(|home| is_home(&call.context.scope, *home)).unzip();
+        let (customer, subscription) = home.filter(|home| is_home(&writer.context.scope, *home)).unzip();
         let scope = role.role_type.scope(|kind| match kind {
             ScopeKind::Customer => customer,
             ScopeKind::Subscription => subscription,
@@ -122,7 +126,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         (role.role_type, scope)
     });
     let grants: Vec<_> = grants.collect();
-    let mut violations = check_grants(&call.context, &grants, ClientAppRole::ROLE_TYPE.field());
+    let mut violations = check_grants(writer.context, &grants, ClientAppRole::ROLE_TYPE.field());
     violations.extend(check_stores(tx, &grants, ClientAppRole::APPLY_TO_IDP_INSTANCE_ID.field())?);
     Ok(violations)
 }

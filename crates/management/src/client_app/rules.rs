@@ -1,7 +1,7 @@
 //! The rules of a client app.
 
 use chancery_record::{Name, Value, fold};
-use chancery_resource::{Call, Findings, Problem, ProposedRow, ProvidedFields, ROOT, Rules, Tx, Violation};
+use chancery_resource::{Findings, Problem, ProposedRow, ProvidedFields, ROOT, Rules, Tx, Violation, Writer};
 
 use super::{ClientApp, ContentEncryption, profile::check_apps};
 use crate::{
@@ -63,9 +63,13 @@ impl Rules for ClientApp {
 }
 
 /// Validates client apps against the data.
-pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let own = ClientApp::SUBSCRIPTION_ID;
-    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
+    let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
     violations.extend(find_namesakes(rows));
     violations.extend(find_crossing(tx, rows)?);
     violations.extend(check_apps(tx, rows)?);

@@ -6,7 +6,7 @@ use chancery_record::{
     Token, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProposedRow, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
+    Op, Parent, Problem, ProposedRow, Reach, Shape, Tx, Unique, Violation, Writer, list_of, random, standard,
 };
 
 use super::{
@@ -87,7 +87,11 @@ fn generated() -> String {
 }
 
 /// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
-fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn make(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
     let signing = configuration::which_sign(tx, &apps)?;
@@ -95,7 +99,7 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Ve
     for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = row
             .text(ClientAppSecret::SECRET)
-            .map(|secret| Bytes(call.context.app.master.secret_digest(secret.as_bytes())));
+            .map(|secret| Bytes(writer.context.app.master.secret_digest(secret.as_bytes())));
         if given.is_some() && given != row.get(ClientAppSecret::DIGEST)? {
             violations.push(wrong(
                 index,
@@ -122,7 +126,7 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Ve
                 "must have at least 32 bytes: the client app signs with it",
             ));
         }
-        let digest = call.context.app.master.secret_digest(secret.as_bytes());
+        let digest = writer.context.app.master.secret_digest(secret.as_bytes());
         row.set(ClientAppSecret::DIGEST, Some(Bytes(digest)))?;
         if signs {
             ClientAppSecret::SEALED_SECRET.field().set(row.values, secret.as_str().into());

@@ -6,8 +6,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::TenantAdmin,
-    Problem, ProposedRow, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writing, read_form,
-    standard, write_rows,
+    Problem, ProposedRow, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writer, Writing,
+    read_form, standard, write_bodies,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -73,8 +73,12 @@ const LOCATED: LocationFields<CustomAsset> = LocationFields {
     tenant: CustomAsset::TENANT_ID,
 };
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    let mut violations = settle_levels(writer.context, tx, &LOCATED, rows)?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
         let data = row.get(CustomAsset::DATA)?.0;
@@ -86,7 +90,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         CustomAsset::FILE_NAME.field().set(row.values, name.into());
         files.push((kind, data));
     }
-    violations.extend(judge(call, Purpose::Image, files, |(kind, data)| {
+    violations.extend(judge(writer, Purpose::Image, files, |(kind, data)| {
         asset::check(kind, data).map(|()| 0).map_err(|detail| vec![(CustomAsset::DATA.field(), detail)])
     })?);
     Ok(violations)
@@ -172,17 +176,5 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
         ("mimetype".to_owned(), given("mimetype")),
         ("data".to_owned(), given("data")),
     ]);
-    create_from(call, tx, body)
-}
-
-/// Creates a row from another body than the one that was sent. Afterwards the call has the sent one again,
-/// since an operation can run twice.
-///
-/// # Errors
-/// What is wrong with the body.
-pub fn create_from(call: &mut Call, tx: &mut Tx<'_>, body: Json) -> Result<Answer, Problem> {
-    let sent = call.request.body.replace(body);
-    let answer = write_rows(call, tx, Writing::one(Rows::New, Form::Create));
-    call.request.body = sent;
-    answer
+    write_bodies(call, tx, Writing::one(Rows::New, Form::Create), &[body])
 }

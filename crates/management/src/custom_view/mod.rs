@@ -8,17 +8,17 @@ use chancery_presentation::{
     location::{Kind as Wanted, level_of, prefix},
     shipped, view,
 };
-use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, misspelt, record};
+use chancery_record::{Form, HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, misspelt, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, FieldFault, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, ProposedRow, Purpose, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
+    Problem, ProposedRow, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writer, Writing,
+    read_form, standard, write_bodies,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    custom_asset::create_from,
     judge::judge,
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
     subscription::resolve::wrong,
@@ -60,8 +60,12 @@ const LOCATED: LocationFields<CustomView> = LocationFields {
     tenant: CustomView::TENANT_ID,
 };
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    let mut violations = settle_levels(writer.context, tx, &LOCATED, rows)?;
     violations.extend(room::check(tx, rows)?);
     violations.extend(misnamed(rows));
     // what is there stays: an earlier release may have taken it
@@ -74,7 +78,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
     };
     let views: Vec<_> = rows.iter().map(judged).collect();
     if views.iter().any(|(_, content)| !content.is_empty()) {
-        violations.extend(judge(call, Purpose::Page, views, judge_view)?);
+        violations.extend(judge(writer, Purpose::Page, views, judge_view)?);
     }
     Ok(violations)
 }
@@ -218,5 +222,5 @@ fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Prob
         ("location".to_owned(), Json::Text(location)),
         ("content".to_owned(), Json::Text(content.to_owned())),
     ]);
-    create_from(call, tx, body)
+    write_bodies(call, tx, Writing::one(Rows::New, Form::Create), &[body])
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProposedRow, Reach, Shape, Sql, Tx, Unique, Violation, added, standard,
+    Op, Parent, Problem, ProposedRow, Reach, Shape, Sql, Tx, Unique, Violation, Writer, added, standard,
 };
 use chancery_webhook::{
     DELIVERIES, EventDelivery, EventSubscription, NAMED_EVENTS, SUBSCRIPTIONS, event_subscription_operations,
@@ -41,11 +41,15 @@ static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>(
 /// The most of a subscription.
 const MOST: usize = 100;
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let targets = [(EventSubscription::APPLY_TO_TENANT_ID.field(), "tenant")];
     let own = EventSubscription::SUBSCRIPTION_ID;
-    let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?;
-    violations.extend(prepare(call, rows)?);
+    let mut violations = resolve_subscription(writer.context, tx, rows, own, &targets, |_| Ok(false))?;
+    violations.extend(prepare(writer, rows)?);
     let new = || rows.iter().enumerate().filter(|(_, row)| row.was.is_none());
     let owners: HashSet<Uuid> = new().filter_map(|(_, row)| own.field().id(row.values)).collect();
     let mut sql =

@@ -18,8 +18,8 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, CarriedBy, Child, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
-    Unique, Violation, children, relation, standard,
+    CarriedBy, Child, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
+    Unique, Violation, Writer, children, relation, standard,
 };
 use uuid::Uuid;
 
@@ -239,9 +239,13 @@ const fn children_of_instance() -> Relation {
     )
 }
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let own = IdpInstance::SUBSCRIPTION_ID;
-    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
+    let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
     for (index, row) in rows.iter_mut().enumerate() {

@@ -8,8 +8,8 @@ use chancery_record::{
     DefaultValue, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, ProposedRow,
-    Reach, Relation, Shape, Sql, Tx, Unique, Violation, added, read_one, select_by, standard,
+    Action as A, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, ProposedRow, Reach,
+    Relation, Shape, Sql, Tx, Unique, Violation, Writer, added, read_one, select_by, standard,
 };
 use uuid::Uuid;
 
@@ -118,7 +118,11 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
 
 /// Validates that a type's `factoryType` fits its `providerType`, that a seeded type keeps its name and
 /// `factoryType`, and that a type with instances keeps its `factoryType`.
-fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn stay_whole(
+    _: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let (mut violations, mut changed) = (Vec::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
         let to_be = IdpType::from_values(row.values.clone())?;

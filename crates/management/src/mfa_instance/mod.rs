@@ -6,8 +6,8 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, CarriedBy, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
-    Unique, Violation, added, children, relation, standard,
+    CarriedBy, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx, Unique,
+    Violation, Writer, added, children, relation, standard,
 };
 
 use crate::{
@@ -121,9 +121,13 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .making(|| option::most_made(Owner::is_second_factor))
 .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let own = MfaInstance::SUBSCRIPTION_ID;
-    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
+    let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::MultiFactor)?);
     Ok(violations)

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value, nearest};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, FieldFault, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx,
-    Violation, open_secret,
+    FieldFault, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx, Violation,
+    Writer, open_secret,
 };
 use uuid::Uuid;
 
@@ -97,7 +97,7 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
 /// Sets what follows from the targets' kinds. That targets are within the caller's reach is a rule of the
 /// resource itself.
 pub fn find_targets(
-    call: &Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
@@ -132,7 +132,7 @@ pub fn find_targets(
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
         let open = |value: &OptionValue| {
-            let (master, column) = (&call.context.app.master, OptionRow::VALUE.column());
+            let (master, column) = (&writer.context.app.master, OptionRow::VALUE.column());
             open_secret(master, OPTION.table, column, &key, value.as_str())
         };
         let plain = open(&option.value);

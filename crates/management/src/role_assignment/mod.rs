@@ -7,8 +7,8 @@ use chancery_record::{
     DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
-    Shape, Tx, Unique, Violation, added, standard, visible,
+    Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
+    Unique, Violation, Writer, added, standard, visible,
 };
 use uuid::Uuid;
 
@@ -141,7 +141,11 @@ pub static ROLE_ASSIGNMENT: Shape =
         .validate_rows(check)
         .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let assignments = rows
         .iter()
         .map(|row| RoleAssignment::from_values(row.values.clone()))
@@ -151,7 +155,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         (assigned.role_type, scope)
     });
     let grants: Vec<_> = grants.collect();
-    let mut violations = check_grants(&call.context, &grants, RoleAssignment::ROLE_TYPE.field());
+    let mut violations = check_grants(writer.context, &grants, RoleAssignment::ROLE_TYPE.field());
     violations.extend(check_stores(tx, &grants, RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field())?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
@@ -160,7 +164,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
         let of_kind =
             || assignments.iter().enumerate().filter(|(_, assigned)| assigned.principal_type == kind);
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
-        let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
+        let known = visible(writer.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (index, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
             violations.push(wrong(index, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
         }

@@ -6,7 +6,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Parent, Permit::TenantMember, Problem, ProposedRow,
-    Reach, Reply, Shape, Tx, Unique, Violation, delete, load,
+    Reach, Reply, Shape, Tx, Unique, Violation, Writer, delete, load,
 };
 
 use crate::client_app::{CLIENT_APP, ClientAppId};
@@ -78,9 +78,9 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
 ]);
 
 /// Dates new consents.
-fn give(call: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn give(writer: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     for row in rows.iter_mut().filter(|row| row.was.is_none()) {
-        row.set(SignInConsent::GIVEN_ON, Some(call.context.now))?;
+        row.set(SignInConsent::GIVEN_ON, Some(writer.context.now))?;
     }
     Ok(Vec::new())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, CarriedRole, LIST, Lineage, Problem, ProblemKind, ProposedRow, RoleType, Sql, Tx,
+    CarriedRole, LIST, Lineage, Problem, ProblemKind, ProposedRow, RoleType, Sql, Tx, Writer,
 };
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ const STORES: &str = "SELECT o.id, y.id, y.customer_id, o.name FROM tenant t \
     JOIN subscription y ON y.id = o.subscription_id WHERE o.store_name_key IS NOT NULL AND t.id IN ";
 
 /// Refuses items of a tenant with a user store of which the caller does not have the rights of a UserStoreAdmin.
-pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
+pub fn check(writer: Writer<'_>, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let of = |row: &ProposedRow<'_>| UserQuestionnaireItem::TENANT_ID.field().id(row.values);
     let tenants: Vec<Uuid> = rows.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();
     let mut refused = None;
@@ -33,7 +33,7 @@ pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(
                 ..Lineage::default()
             };
             let needed = CarriedRole { row: store, role: RoleType::UserStoreAdmin, granted_for };
-            if refused.is_none() && call.context.authority.is_below(&needed) {
+            if refused.is_none() && writer.context.authority.is_below(&needed) {
                 refused = Some((store, row.text(3)?.to_owned()));
             }
             Ok(())

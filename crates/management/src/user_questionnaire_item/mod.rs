@@ -10,7 +10,7 @@ use chancery_record::{
     SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
+    Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation, Writer,
     added, standard,
 };
 use uuid::Uuid;
@@ -135,14 +135,18 @@ const fn field_of(member: Member) -> &'static Field {
 }
 
 /// Validates the number of items and their patterns, and that the caller could answer for the people.
-fn check_rows(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    authority::check(call, tx, rows)?;
+fn check_rows(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    authority::check(writer, tx, rows)?;
     let mut violations = count::check(tx, rows)?;
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row gets another id in each run, and the second run compares the items with those judged
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
-    violations.extend(judge(call, Purpose::Pattern, items, |item| {
+    violations.extend(judge(writer, Purpose::Pattern, items, |item| {
         item.weigh().map_err(|(member, detail)| vec![(field_of(member), detail)])
     })?);
     Ok(violations)

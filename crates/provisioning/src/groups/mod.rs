@@ -3,7 +3,7 @@
 mod members;
 
 use chancery_application::ApplicationGroup;
-use chancery_resource::{Answer, Call, Problem, StoredRow, Tx, check_if_match, delete_rows};
+use chancery_resource::{Answer, Call, Problem, StoredRow, Tx, check_if_match, delete_one};
 use chancery_scim::{Home, Members, Patch, Selection, members_of};
 use chancery_userstore::group::Group;
 
@@ -23,7 +23,7 @@ const SHOWN: usize = 1000;
 /// There is none.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let row = reach::find(call, tx, form)?;
+    let row = reach::find_in_path(call, tx, form)?;
     answer(call, tx, form, &row, 200)
 }
 
@@ -70,7 +70,7 @@ fn name_it(body: &mut Body) {
 /// There is none; what is wrong with the body.
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let was = reach::find(call, tx, form)?;
+    let was = reach::find_in_path(call, tx, form)?;
     let resource = body_of(call, form)?;
     let members = members_of(&resource);
     let before = resource_of(call, tx, form, &was, None)?;
@@ -86,7 +86,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let patch = Patch::read(form.of, form.home, call.request.body()?)?;
-    let was = reach::find(call, tx, form)?;
+    let was = reach::find_in_path(call, tx, form)?;
     let before = resource_of(call, tx, form, &was, None)?;
     let patched = patch.apply(&before)?;
     let body = changes(&fields_in(form, &before)?, &fields_in(form, &patched.resource)?);
@@ -129,7 +129,7 @@ fn rewrite(
 /// The group was deleted meanwhile.
 pub fn changed(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let row = reach::find(call, tx, form)?;
+    let row = reach::find_in_path(call, tx, form)?;
     answer_changed(call, tx, form, &row)
 }
 
@@ -139,10 +139,11 @@ pub fn changed(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// There is none; it gives a role.
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let row = reach::find(call, tx, form)?;
+    let row = reach::find_in_path(call, tx, form)?;
     check_if_match(call, tx, form.shape, &row)?;
     spare_role_group(&call.context, tx, form, row.as_owner(form.shape)?.id)?;
-    write::unconditionally(call, |call| delete_rows(call, tx, false))
+    delete_one(&mut call.context, tx, form.shape, row)?;
+    Ok(Answer::new(call.request.op.status))
 }
 
 /// Answers with a group, its members in pieces.

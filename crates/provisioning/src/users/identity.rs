@@ -108,10 +108,7 @@ fn take_over(
     let row = row.map_err(|problem| if problem.status() == 404 { taken() } else { problem })?;
     let was = resource_of(call, tx, form, &row, None)?;
     let body = changes(&fields_in(form, &was)?, fields);
-    call.request.path = vec![id.to_string()];
-    let row = write::change(call, tx, form, &row, body);
-    call.request.path.clear();
-    row
+    write::change(call, tx, form, &row, body)
 }
 
 /// Makes the identity follow the person: another id at the directory is another subject, and who is not active is signed

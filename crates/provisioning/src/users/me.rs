@@ -19,8 +19,8 @@ const OWN: &[&str] = &["name", "nickName", "photos", "locale", "timezone", "pref
 /// # Errors
 /// The caller is none of this store's.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    enter(call, tx)?;
-    answer_named(call, tx, Form::of(call))
+    let user = own_user(call, tx)?;
+    answer_named(call, tx, Form::of(call), user)
 }
 
 /// Replaces what is the caller's own to change. What else the body says is for reading alone, and left as it is.
@@ -28,10 +28,9 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// As [`read`]; what is wrong with the body.
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    enter(call, tx)?;
-    let form = Form::of(call);
+    let (form, user) = (Form::of(call), own_user(call, tx)?);
     let resource = body_of(call, form)?;
-    rewrite(call, tx, form, |before| Ok(with_own(before, &resource)))
+    rewrite(call, tx, (form, user), |before| Ok(with_own(before, &resource)))
 }
 
 /// Changes what is the caller's own to change.
@@ -39,10 +38,9 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// As [`read`]; an operation on something else.
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    enter(call, tx)?;
-    let form = Form::of(call);
+    let (form, user) = (Form::of(call), own_user(call, tx)?);
     let patch = Patch::read(form.of, form.home, call.request.body()?)?;
-    rewrite(call, tx, form, |before| {
+    rewrite(call, tx, (form, user), |before| {
         let after = patch.apply(before)?.resource;
         let allowed = with_own(before, &after);
         let names = after.keys().chain(allowed.keys());
@@ -71,8 +69,8 @@ pub fn nobody() -> Problem {
     Problem::new(ProblemKind::NotFound, "You are no user of a store of this name.")
 }
 
-/// Makes the call one about the user that the caller is at this store.
-fn enter(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+/// The user that the caller is at this store.
+fn own_user(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let store = call.context.scope.of_store()?.id;
     let person = call.context.actor.unwrap_or_default();
     let text = "SELECT i.subject FROM application_user u \
@@ -86,6 +84,5 @@ fn enter(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     if !may_sign_in(tx, (store, user), call.context.now)? {
         return Err(nobody());
     }
-    call.request.path = vec![user.to_string()];
-    Ok(())
+    Ok(user)
 }

@@ -9,7 +9,7 @@ mod returning;
 pub use removal::{prune_refusals, stopped};
 
 use chancery_record::Value;
-use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_rows, load};
+use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_one, load};
 use chancery_scim::{Fields, Home, Patch, Refusal, Resource, ScimType};
 use chancery_userstore::user::User;
 use serde_json::Value as Serde;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     form::Form,
-    reach::{self, directory, spare_administrator},
+    reach::{self, directory, id_in_path, spare_administrator},
     shown::{
         answer, answer_named, answer_new, body_of, check_version, fields_in, keeps_entries, resource_of,
         with_external_id,
@@ -30,7 +30,8 @@ use crate::{
 /// # Errors
 /// There is none.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    answer_named(call, tx, Form::of(call))
+    let form = Form::of(call);
+    answer_named(call, tx, form, id_in_path(call, form)?)
 }
 
 /// Creates a user, or brings back one who is in quarantine or has signed in already.
@@ -82,7 +83,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let resource = body_of(call, form)?;
-    rewrite(call, tx, form, |before| Ok(with_external_id(resource, before)))
+    let id = id_in_path(call, form)?;
+    rewrite(call, tx, (form, id), |before| Ok(with_external_id(resource, before)))
 }
 
 /// Changes a user (RFC 7644, section 3.5.2).
@@ -92,17 +94,18 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let patch = Patch::read(form.of, form.home, call.request.body()?)?;
-    rewrite(call, tx, form, |before| Ok(patch.apply(before)?.resource))
+    let id = id_in_path(call, form)?;
+    rewrite(call, tx, (form, id), |before| Ok(patch.apply(before)?.resource))
 }
 
 /// Writes what differs between a user as it is and as it should be.
 fn rewrite(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    form: Form,
+    (form, id): (Form, Uuid),
     change: impl FnOnce(&Resource) -> Result<Resource, Problem>,
 ) -> Result<Answer, Problem> {
-    let was = reach::find(call, tx, form)?;
+    let was = reach::find(&call.context, tx, form, id)?;
     let before = resource_of(call, tx, form, &was, None)?;
     check_version(call, &before)?;
     let after = change(&before)?;
@@ -147,7 +150,7 @@ fn rewrite(
 /// There is none; the user administers; something refers to the person.
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let row = reach::find(call, tx, form)?;
+    let row = reach::find_in_path(call, tx, form)?;
     if call.request.preconditions.if_match.is_some() {
         check_version(call, &resource_of(call, tx, form, &row, None)?)?;
     }
@@ -164,7 +167,8 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if form.home == Home::Provider {
         removal::remove_roles(call, tx, id)?;
     }
-    write::unconditionally(call, |call| delete_rows(call, tx, false))
+    delete_one(&mut call.context, tx, form.shape, row)?;
+    Ok(Answer::new(call.request.op.status))
 }
 
 /// Whether a change is one that could let somebody in as the user, or keep the user out.

@@ -59,10 +59,7 @@ pub fn bring_back(
     let owner = directory(&call.context).owner.map(|owner| owner.to_string());
     body.insert(User::SCIM_OWNER.field().wire().into(), owner.into());
     confirm(call, &mut body);
-    call.request.path = vec![id.to_string()];
-    let row = write::change(call, tx, form, &row, body);
-    call.request.path.clear();
-    row.map(Some)
+    write::change(call, tx, form, &row, body).map(Some)
 }
 
 /// Removes the second factors of the persons whom a user is: who returns may be somebody else, or have another telephone.

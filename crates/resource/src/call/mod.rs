@@ -17,7 +17,7 @@ pub mod webhook;
 pub mod work;
 
 use self::{context::Context, request::Request, work::Steps};
-use crate::Out;
+use crate::{Out, Writer};
 
 /// One call of an operation, with everything that the operation may know.
 pub struct Call {
@@ -29,4 +29,11 @@ pub struct Call {
     pub steps: Steps,
     /// The body of the answer, as it is written.
     pub answer: Out,
+}
+
+impl Call {
+    /// Who writes rows of the operation's resource.
+    pub const fn writer(&self) -> Writer<'_> {
+        Writer { context: &self.context, steps: &self.steps, shape: self.request.op.shape }
+    }
 }

@@ -4,7 +4,7 @@
 //! committed, the work is done in a bounded pool, and the operation is called again in a new transaction,
 //! where [`Call::result`](crate::Call::result) returns the result of the work.
 //!
-//! A rule of the standard pattern that needs work requests it with [`Call::need`](crate::Call::need).
+//! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need).
 //!
 //! An operation that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
@@ -21,7 +21,7 @@ pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
 pub struct Steps {
     /// The results of work between transactions.
     pub results: Results,
-    /// Work that a rule requests: see [`Call::need`].
+    /// Work that a rule requests: see [`Writer::need`](crate::Writer::need).
     pub needed: Cell<Option<Work>>,
     /// Whether a unique index refused what was written, so that what is there must be looked at before writing.
     pub diagnose: bool,
@@ -148,28 +148,26 @@ impl fmt::Debug for Piece {
     }
 }
 
-impl Call {
-    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that
-    /// this returns ends the operation, which runs again with the result. Rules run before anything is
-    /// written, so nothing is lost.
-    #[must_use]
-    pub fn need(&self, work: Work) -> Problem {
-        self.steps.needed.set(Some(work));
-        chancery_store::Error::Internal(format!("{} left its work undone", self.request.op.name)).into()
-    }
-
+impl Steps {
     /// The result of a step's work; `None` while it is not done.
     ///
     /// # Errors
     /// The step's result is of another type: a fault of the server.
     pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
-        let Some(result) = self.steps.results.get(step) else { return Ok(None) };
-        Arc::clone(result).downcast().map(Some).map_err(|_| {
-            chancery_store::Error::Internal(format!(
-                "step {step} of {} made something else",
-                self.request.op.name
-            ))
-            .into()
-        })
+        let Some(result) = self.results.get(step) else { return Ok(None) };
+        Arc::clone(result)
+            .downcast()
+            .map(Some)
+            .map_err(|_| chancery_store::Error::Internal(format!("step {step} made something else")).into())
+    }
+}
+
+impl Call {
+    /// The result of a step's work: see [`Steps::result`].
+    ///
+    /// # Errors
+    /// The step's result is of another type: a fault of the server.
+    pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
+        self.steps.result(step)
     }
 }

@@ -1,13 +1,15 @@
 //! A resource's own rules: between its fields, and against the data.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
 use chancery_record::{
     Access, Draft, Field, FieldError, FieldOf, FieldType, Mismatch, Provided, Record, Value, pointer,
 };
 use chancery_store::Tx;
 
-use crate::{Call, Problem, ProblemKind, Shape, read::emit::StoredRow, write::integrity};
+use crate::{
+    Context, Problem, ProblemKind, Shape, Work, call::work::Steps, read::emit::StoredRow, write::integrity,
+};
 
 /// The fields of the record `R` that a body provided: gave a value, or emptied.
 pub struct ProvidedFields<'a, R> {
@@ -115,24 +117,55 @@ pub struct Violation {
     pub detail: String,
 }
 
+/// Who writes rows of which resource, and the results of work that a rule requested.
+#[derive(Clone, Copy)]
+pub struct Writer<'a> {
+    /// Who acts, where and when.
+    pub context: &'a Context,
+    /// The results of work between transactions, and the work still needed.
+    pub steps: &'a Steps,
+    /// The resource, in the form in which the caller sees it.
+    pub shape: &'static Shape,
+}
+
+impl Writer<'_> {
+    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that
+    /// this returns ends the operation, which runs again with the result. Rules run before anything is
+    /// written, so nothing is lost.
+    #[must_use]
+    pub fn need(self, work: Work) -> Problem {
+        self.steps.needed.set(Some(work));
+        chancery_store::Error::Internal(format!("a rule of {} left its work undone", self.shape.name)).into()
+    }
+
+    /// The result of a step's work: see [`Steps::result`].
+    ///
+    /// # Errors
+    /// The step's result is of another type: a fault of the server.
+    pub fn result<T: Send + Sync + 'static>(self, step: usize) -> Result<Option<Arc<T>>, Problem> {
+        self.steps.result(step)
+    }
+}
+
 /// A rule that reads other rows, on rows about to be written together.
-pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
+pub type ValidateRows =
+    fn(Writer<'_>, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
     /// The violations by rows to be written together: for each the index of the row, the kind of problem and
     /// the error.
     pub(crate) fn find_violations(
         &self,
-        call: &Call,
+        writer: Writer<'_>,
         tx: &mut Tx<'_>,
         rows: &mut [ProposedRow<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
         let mut violations = match self.writes.validate_rows {
-            Some(validate) => validate(call, tx, rows)?,
+            Some(validate) => validate(writer, tx, rows)?,
             None => Vec::new(),
         };
-        violations.extend(integrity::find_unknown_parents(self, &call.context, tx, rows)?);
+        violations.extend(integrity::find_unknown_parents(self, writer.context, tx, rows)?);
         violations.extend(integrity::find_full_parents(self, tx, rows)?);
         let errors = violations.into_iter().map(|Violation { row, kind, field, detail }| {
             (row, kind, self.error_at(&base(row), field, detail))

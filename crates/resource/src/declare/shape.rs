@@ -230,7 +230,7 @@ impl Shape {
     ///
     /// # Errors
     /// Every member that is unknown, missing, of the wrong type or out of bounds.
-    pub(crate) fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, FieldErrors> {
+    pub fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, FieldErrors> {
         let arrays = self.arrays();
         let others = if self.base.is_some() { Others::Any } else { Others::Named(&arrays) };
         read_draft(self.fields, others, form, body, base)

@@ -4,8 +4,8 @@ use chancery_record::{Record, Value, write_cell, write_string};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, Reply, Shape, Sql,
-    read::emit::{StoredRow, write_row, write_values},
+    Answer, Call, Context, Problem, Reply, Shape, Sql,
+    read::emit::{Out, StoredRow, write_row, write_values},
     read::load::{load, number_of, select_key},
     read::nested,
     read::precondition::{minimal, token_in, version_tag},
@@ -105,16 +105,26 @@ pub fn write_stored(
     shape: &Shape,
     stored: &StoredRow,
 ) -> Result<(), Problem> {
+    write_stored_to((&call.context, &mut call.answer), tx, shape, stored)
+}
+
+/// The same, for a caller in this context.
+pub fn write_stored_to(
+    (context, out): (&Context, &mut Out),
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    stored: &StoredRow,
+) -> Result<(), Problem> {
     // an answer shows what reading shows, even where the caller may change less
-    let scope = call.context.scope.clone().to_be_changed(false);
+    let scope = context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
-    let from = call.answer.bytes.len();
-    write_values((shape, &call.context.app.master), &scope, &stored.values, &mut call.answer.bytes);
+    let from = out.bytes.len();
+    write_values((shape, &context.app.master), &scope, &stored.values, &mut out.bytes);
     if nested::are_many(&items, WHOLE) {
-        let own = call.answer.bytes.get(from..).unwrap_or_default();
-        call.answer.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
+        let own = out.bytes.get(from..).unwrap_or_default();
+        out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
     }
-    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.answer)
+    nested::write(tx, shape, &scope, &items, stored.rid, out)
 }
 
 /// Answers with an object of the operation's own, as [`Reply::Form`] declares.

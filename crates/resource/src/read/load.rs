@@ -7,17 +7,27 @@ use chancery_store::{Row, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::StoredRow,
-    read::filter_sql::add_prefix, read::sql::LIST,
+    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, call::request::Request,
+    read::emit::StoredRow, read::filter_sql::add_prefix, read::sql::LIST,
 };
 
 /// The owning row, which the path names first.
 pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
+    owner_in(&call.request, &call.context, tx, shape)
+}
+
+/// The owning row, which the path of a request names first.
+pub fn owner_in(
+    request: &Request,
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+) -> Result<Option<OwnerRow>, Problem> {
     let Some(owner) = shape.owner else { return Ok(None) };
-    let Value::Id(id) = owner.shape.read_key(call.request.parameter(0))? else {
+    let Value::Id(id) = owner.shape.read_key(request.parameter(0))? else {
         return Err(Problem::not_found(owner.shape.name));
     };
-    find_owner(&call.context, tx, owner.shape, id).map(Some)
+    find_owner(context, tx, owner.shape, id).map(Some)
 }
 
 /// The row of a resource that owns others, by its id.
@@ -39,7 +49,12 @@ pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -
 
 /// The key in the path, after the owner's.
 pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
-    shape.read_key(call.request.parameter(usize::from(shape.owner.is_some())))
+    key_in(&call.request, shape)
+}
+
+/// The key in the path of a request, after the owner's.
+pub fn key_in(request: &Request, shape: &Shape) -> Result<Value, Problem> {
+    shape.read_key(request.parameter(usize::from(shape.owner.is_some())))
 }
 
 /// The number and the key of the row with this key in the path.

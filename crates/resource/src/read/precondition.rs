@@ -7,10 +7,10 @@ use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Scope, Shape,
+    Answer, Call, Context as CallContext, Problem, ProblemKind, Scope, Shape,
     call::digest::{etag, tag_of},
-    read::answer::write_stored,
-    read::emit::StoredRow,
+    read::answer::write_stored_to,
+    read::emit::{Out, StoredRow},
     read::nested,
 };
 
@@ -77,20 +77,32 @@ pub fn check_if_match(
     shape: &Shape,
     was: &StoredRow,
 ) -> Result<(), Problem> {
-    if call.request.preconditions.if_match.is_none() {
+    check_match((&call.request.preconditions, &call.context), tx, shape, was, &mut call.answer)
+}
+
+/// Checks `If-Match` as [`check_if_match`] does. The representation is written to `out` and removed again where it must be read.
+///
+/// # Errors
+/// The condition does not hold.
+pub fn check_match(
+    (preconditions, context): (&Preconditions, &CallContext),
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &StoredRow,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    if preconditions.if_match.is_none() {
         return Ok(());
     }
     let token = token_of(shape, was).unwrap_or_default();
     // most conditions name the token; only for others is the representation read
-    if call.request.preconditions.matches("*", None)
-        || call.request.preconditions.matches(&format!("\"{token}\""), None)
-    {
+    if preconditions.matches("*", None) || preconditions.matches(&format!("\"{token}\""), None) {
         return Ok(());
     }
-    write_stored(call, tx, shape, was)?;
-    let current = call.answer.tag.take().unwrap_or_else(|| etag(&call.answer.bytes));
-    call.answer.bytes.clear();
-    if call.request.preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
+    write_stored_to((context, out), tx, shape, was)?;
+    let current = out.tag.take().unwrap_or_else(|| etag(&out.bytes));
+    out.bytes.clear();
+    if preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
 }
 
 /// The concurrency token of a row.

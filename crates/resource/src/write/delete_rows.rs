@@ -6,9 +6,10 @@ use chancery_record::{Form, Json, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Shape,
+    Answer, Call, Context, Problem, ProblemKind, Shape,
     read::{
         answer::reply,
+        emit::StoredRow,
         load::{key_name, key_of, load_keys, owner_of},
         precondition::check_if_match,
     },
@@ -30,7 +31,8 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
     let shape = call.request.op.shape;
     let writing = Writing { is_many, ..Writing::one(Rows::Existing, Form::Put) };
     let mut failures = Failures::of(writing);
-    let keys = if is_many { listed_keys(shape, bodies(call, writing)?, &mut failures) } else { Vec::new() };
+    let keys =
+        if is_many { listed_keys(shape, bodies(&call.request, writing)?, &mut failures) } else { Vec::new() };
     let owner = owner_of(call, tx, shape)?;
     let keys = if is_many { keys } else { vec![(0, key_of(call, shape)?)] };
     let wanted: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
@@ -48,24 +50,49 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
     if let (false, [row]) = (is_many, rows.as_slice()) {
         check_if_match(call, tx, shape, row)?;
     }
-    for (row, detail) in find_children(tx, shape, &rows)? {
+    delete_found((&mut call.context, tx), shape, (&rows, &elements), failures)?;
+    if is_many {
+        return Ok(Answer::new(call.request.op.status));
+    }
+    reply(call, tx, owner.as_ref(), None)
+}
+
+/// Deletes a row that was found.
+///
+/// # Errors
+/// The row still has children; it carries roles that the caller does not hold.
+pub fn delete_one(
+    context: &mut Context,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    row: StoredRow,
+) -> Result<(), Problem> {
+    let failures = Failures::of(Writing::one(Rows::Existing, Form::Put));
+    delete_found((context, tx), shape, (&[row], &[0]), failures)
+}
+
+fn delete_found(
+    (context, tx): (&mut Context, &mut Tx<'_>),
+    shape: &'static Shape,
+    (rows, elements): (&[StoredRow], &[usize]),
+    mut failures: Failures,
+) -> Result<(), Problem> {
+    let writing = failures.writing();
+    for (row, detail) in find_children(tx, shape, rows)? {
         failures.add_held(shape, elements.get(row).copied().unwrap_or(0), detail);
     }
     failures.into_result()?;
     let base =
         |element: usize| elements.get(element).map_or_else(String::new, |element| writing.base(*element));
     let targets = rows.iter().enumerate().map(|(index, row)| (base(index), row));
-    check_deletions(&call.context, tx, shape, targets)?;
-    for row in &rows {
-        deletion::delete(&call.context, tx, shape, row)?;
+    check_deletions(context, tx, shape, targets)?;
+    for row in rows {
+        deletion::delete(context, tx, shape, row)?;
     }
-    if !deletion::hides(&call.context, shape) {
-        deletion::purged(&mut call.context, tx, shape, &rows)?;
+    if !deletion::hides(context, shape) {
+        deletion::purged(context, tx, shape, rows)?;
     }
-    if is_many {
-        return Ok(Answer::new(call.request.op.status));
-    }
-    reply(call, tx, owner.as_ref(), None)
+    Ok(())
 }
 
 /// The keys that a body lists, each once, with the index of its element.

@@ -7,39 +7,47 @@ use chancery_record::{Draft, Field, FieldError, Form, Json, Provided, Value, poi
 use chancery_store::Tx;
 
 use crate::{
-    Call, Context, OwnerRow, Problem, ProblemKind, Shape,
+    Context, Problem, ProblemKind, Shape, Writer,
+    call::request::Request,
     read::{
-        emit::StoredRow,
-        load::{key_name, key_of, load_keys},
-        precondition::check_if_match,
+        load::{key_name, load_keys},
         sql::LIST,
     },
     write::{
         failures::{Failures, find_retired, find_taken, validate_rows},
-        pipeline::{Row, Rows, Writing},
+        pipeline::{Check, Row, Rows, Target, Writing},
         values::{changed_values, new_values},
     },
 };
 
-/// An element that was read.
-pub struct Element {
+/// A row to be written, as it was read.
+pub struct Element<'a> {
     number: usize,
     draft: Draft,
+    /// The body, which is read in another form where [`Rows::Upsert`] turns out to make a new row.
+    body: Option<&'a Json>,
+}
+
+impl Element<'_> {
+    /// The only element.
+    pub const fn only(draft: Draft) -> Self {
+        Self { number: 0, draft, body: None }
+    }
 }
 
 /// The bodies of the elements: one, or those of an array.
 ///
 /// # Errors
 /// There is no body, or no array; too many elements.
-pub fn bodies(call: &Call, writing: Writing) -> Result<&[Json], Problem> {
-    let body = call.request.body()?;
+pub fn bodies(request: &Request, writing: Writing) -> Result<&[Json], Problem> {
+    let body = request.body()?;
     if !writing.is_many {
         return Ok(std::slice::from_ref(body));
     }
     let Json::Array(elements) = body else {
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
     };
-    check_count(call.request.op.shape, elements.len())?;
+    check_count(request.op.shape, elements.len())?;
     Ok(elements)
 }
 
@@ -65,18 +73,22 @@ pub fn check_count(shape: &Shape, count: usize) -> Result<(), Problem> {
 ///
 /// # Errors
 /// No valid element is left.
-pub fn read(call: &Call, writing: Writing, failures: &mut Failures) -> Result<Vec<Element>, Problem> {
-    let shape = call.request.op.shape;
+pub fn read<'a>(
+    shape: &Shape,
+    writing: Writing,
+    bodies: &'a [Json],
+    failures: &mut Failures,
+) -> Result<Vec<Element<'a>>, Problem> {
     let form = if writing.rows == Rows::New { Form::Create } else { writing.form };
     let mut elements = Vec::new();
-    for (number, body) in bodies(call, writing)?.iter().enumerate() {
+    for (number, body) in bodies.iter().enumerate() {
         let cut = writing.only.map(|fields| only_members(shape, fields, body));
         match shape.read(form, cut.as_ref().unwrap_or(body), &writing.base(number)) {
             Ok(mut draft) => {
                 if let Some(fields) = writing.only {
                     draft.keep_only(shape.fields, fields);
                 }
-                elements.push(Element { number, draft });
+                elements.push(Element { number, draft, body: Some(body) });
             }
             Err(errors) => failures.add_wrong(number, errors),
         }
@@ -99,27 +111,29 @@ fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
 }
 
-/// The rows to be written: found, with the rules applied, and valid against the data. Errors are added to
-/// `failures`.
+/// The rows to be written: found, with the rules applied, and valid against the data. `check` judges an existing row before it is
+/// changed. Errors are added to `failures`.
 ///
 /// # Errors
 /// The store's, and errors of the body as a whole.
 pub fn to_rows(
-    call: &mut Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
-    (writing, owner): (Writing, Option<&OwnerRow>),
-    mut elements: Vec<Element>,
+    target: &Target<'_>,
+    mut elements: Vec<Element<'_>>,
+    check: Check<'_>,
     failures: &mut Failures,
 ) -> Result<Vec<Row>, Problem> {
-    let shape = call.request.op.shape;
+    let Writer { context, shape, .. } = writer;
+    let Target { writing, owner, .. } = *target;
     if shape.reads.found_by_token {
-        find_by_token(&call.context, tx, shape, &mut elements)?;
+        find_by_token(context, tx, shape, &mut elements)?;
     }
-    let keys = keys(call, writing, &mut elements, failures)?;
-    let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
+    let keys = keys(shape, target, &mut elements, failures);
+    let mut found = load_keys(context, tx, shape, owner, &keys)?;
     let mut path_key = (!writing.is_many && writing.rows == Rows::Existing).then(|| keys.first()).flatten();
     let (mut rows, mut brought) = (Vec::new(), Vec::new());
-    for Element { number, draft } in elements {
+    for Element { number, draft, body } in elements {
         let key = path_key.take().or_else(|| draft.provided(shape.plan().key));
         let was = key.and_then(|key| found.remove(&key_name(key)));
         let values = match (&was, writing.rows) {
@@ -131,36 +145,43 @@ pub fn to_rows(
                 if let Some(id @ Value::Id(_)) = key {
                     brought.push((number, id.clone()));
                 }
-                new_row(call, (writing, owner), number, draft, failures)?
+                new_row(writer, target, (number, draft, body), failures)?
             }
-            (Some(was), _) => changed_row(call, tx, writing, (number, &draft, was), failures)?,
+            (Some(was), _) => {
+                if !writing.is_many {
+                    check(tx, was)?;
+                }
+                let location = (&*writing.base(number), writing.form == Form::MergePatch);
+                let values = changed_values(context, shape, was, &draft, location)?;
+                values.map_err(|refusal| failures.add_refusal(number, refusal)).ok()
+            }
         };
         rows.extend(values.map(|values| Row { element: number, was, values }));
     }
-    find_retired(&call.context, tx, shape, &brought, failures)?;
-    validate_rows(call, tx, shape, &mut rows, failures)?;
-    find_taken(call, tx, (shape, owner), &rows, failures)?;
+    find_retired(context, tx, shape, &brought, failures)?;
+    validate_rows(writer, tx, &mut rows, failures)?;
+    find_taken(writer, tx, owner, &rows, failures)?;
     Ok(rows)
 }
 
-/// The keys of the rows that may exist: the path's, or those that elements name. An element whose key is
+/// The keys of the rows that may exist: the target's, or those that elements name. An element whose key is
 /// missing where it is needed, or occurs twice, is recorded as a failure and left out.
 fn keys(
-    call: &Call,
-    writing: Writing,
-    elements: &mut Vec<Element>,
+    shape: &Shape,
+    target: &Target<'_>,
+    elements: &mut Vec<Element<'_>>,
     failures: &mut Failures,
-) -> Result<Vec<Value>, Problem> {
-    let shape = call.request.op.shape;
-    match (writing.rows, writing.is_many) {
-        (Rows::New, _) => return Ok(Vec::new()),
-        (Rows::Existing, false) => return Ok(vec![key_of(call, shape)?]),
+) -> Vec<Value> {
+    let writing = target.writing;
+    match (writing.rows, &target.key) {
+        (Rows::New, _) => return Vec::new(),
+        (Rows::Existing, Some(key)) => return vec![key.clone()],
         _ => {}
     }
     let (key, wire) = (shape.plan().key, shape.key().map_or("id", |key| key.wire()));
     let token = shape.plan().token.filter(|_| shape.reads.found_by_token);
     let mut seen = HashSet::new();
-    elements.retain(|Element { number, draft }| {
+    elements.retain(|Element { number, draft, .. }| {
         if draft.provided(key).is_none() && token.is_some_and(|token| draft.provided(token).is_some()) {
             // no row has the token that was to identify it any more
             let at = pointer(&writing.base(*number), "concurrencyToken");
@@ -178,23 +199,21 @@ fn keys(
         failures.add(*number, ProblemKind::InvalidRequest, error);
         false
     });
-    Ok(elements.iter().filter_map(|element| element.draft.provided(key).cloned()).collect())
+    elements.iter().filter_map(|element| element.draft.provided(key).cloned()).collect()
 }
 
 /// The values of a new row, with the rules applied.
 fn new_row(
-    call: &Call,
-    (writing, owner): (Writing, Option<&OwnerRow>),
-    number: usize,
-    draft: Draft,
+    writer: Writer<'_>,
+    target: &Target<'_>,
+    (number, draft, body): (usize, Draft, Option<&Json>),
     failures: &mut Failures,
 ) -> Result<Option<Vec<Value>>, Problem> {
-    let (shape, base) = (call.request.op.shape, writing.base(number));
-    let draft = if writing.rows == Rows::New {
+    let (shape, base) = (writer.shape, target.writing.base(number));
+    let draft = if target.writing.rows == Rows::New {
         draft
     } else {
-        let body = bodies(call, writing)?.get(number).unwrap_or(&Json::Null);
-        match shape.read(Form::Create, body, &base) {
+        match shape.read(Form::Create, body.unwrap_or(&Json::Null), &base) {
             Ok(draft) => draft,
             Err(errors) => {
                 failures.add_wrong(number, errors);
@@ -202,25 +221,8 @@ fn new_row(
             }
         }
     };
-    let values = new_values(&call.context, shape, owner, &draft, &base)?;
+    let values = new_values(writer.context, shape, target.owner, &draft, &base)?;
     Ok(values.map_err(|errors| failures.add_wrong(number, errors)).ok())
-}
-
-/// The values of a changed row, with the rules applied.
-fn changed_row(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    writing: Writing,
-    (number, draft, was): (usize, &Draft, &StoredRow),
-    failures: &mut Failures,
-) -> Result<Option<Vec<Value>>, Problem> {
-    let shape = call.request.op.shape;
-    if !writing.is_many {
-        check_if_match(call, tx, shape, was)?;
-    }
-    let location = (writing.base(number), call.request.merge_patch);
-    let values = changed_values(&call.context, shape, was, draft, (&location.0, location.1))?;
-    Ok(values.map_err(|refusal| failures.add_refusal(number, refusal)).ok())
 }
 
 /// Gives each element that names no key the key of the row with the element's token.
@@ -228,7 +230,7 @@ fn find_by_token(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    elements: &mut [Element],
+    elements: &mut [Element<'_>],
 ) -> Result<(), Problem> {
     let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
     let column = shape.key().map_or("id", |key| key.column);

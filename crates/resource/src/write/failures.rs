@@ -6,7 +6,7 @@ use chancery_record::{FieldError, FieldErrors, Kind, MOST_ERRORS, Value, fold, p
 use chancery_store::Tx;
 
 use crate::{
-    Call, Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
+    Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique, Writer,
     declare::rules::ProposedRow,
     read::sql::LIST,
     write::{
@@ -35,6 +35,11 @@ impl Failures {
     /// No failures yet.
     pub fn of(writing: Writing) -> Self {
         Self { writing, all: Vec::new(), more: 0, whole: None, taken: HashSet::new() }
+    }
+
+    /// The form in which the elements are written.
+    pub const fn writing(&self) -> Writing {
+        self.writing
     }
 
     /// Takes all failures out, and leaves none.
@@ -180,9 +185,8 @@ pub fn find_retired(
 /// # Errors
 /// The store's; a request for work that is needed first.
 pub fn validate_rows(
-    call: &Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
-    shape: &Shape,
     rows: &mut [Row],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
@@ -192,7 +196,7 @@ pub fn validate_rows(
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
     let writing = failures.writing;
     for (row, kind, error) in
-        shape.find_violations(call, tx, &mut proposed, |row| writing.base(element(row)))?
+        writer.shape.find_violations(writer, tx, &mut proposed, |row| writing.base(element(row)))?
     {
         failures.add(element(row), kind, error);
     }
@@ -202,16 +206,17 @@ pub fn validate_rows(
 /// Finds elements whose unique keys collide with each other's and, once something is known to be wrong, with
 /// those of stored rows. For a valid batch the database is not queried.
 pub fn find_taken(
-    call: &Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
-    (shape, owner): (&Shape, Option<&OwnerRow>),
+    owner: Option<&OwnerRow>,
     rows: &[Row],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
-    let is_wanted = call.steps.diagnose || !failures.all.is_empty();
+    let is_wanted = writer.steps.diagnose || !failures.all.is_empty();
     if !failures.writing.is_many {
         return Ok(());
     }
+    let shape = writer.shape;
     for unique in shape.unique {
         let columns = unique.columns();
         let of = |values: &[Value]| -> Vec<Value> {
@@ -231,7 +236,7 @@ pub fn find_taken(
             keys.push((*element, key));
         }
         if is_wanted {
-            find_stored(&call.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
+            find_stored(writer.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
     Ok(())

@@ -4,20 +4,22 @@
 //! Each row is written together with its audit entry and its event (see [`change`]). Postconditions are
 //! checked when the operation ends (see [`run`](super::operation::run)).
 
-use chancery_record::{Column, Field, Form, Value};
+use chancery_record::{Column, Draft, Field, Form, Json, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, OwnerRow, Problem, Reply, Shape,
+    Answer, Call, Context, OwnerRow, Problem, Reply, Shape, Writer,
+    call::{request::Request, work::Steps},
     read::{
         answer::{answer_with, reply},
         answer_many::{write_all, write_new, write_new_rows},
-        emit::StoredRow,
-        load::{key_name, load_keys, owner_of},
-        precondition::minimal,
+        emit::{Out, StoredRow},
+        load::{key_in, key_name, load_keys, owner_in},
+        precondition::{check_match, minimal},
     },
     write::{
-        change, elements,
+        change,
+        elements::{self, Element},
         failures::Failures,
         integrity::{WrittenRow, confine},
         protect::{check_changes, check_many_new},
@@ -47,17 +49,25 @@ pub struct Writing {
     pub only: Option<&'static [&'static Field]>,
     /// Whether the body is an array of elements, which are all written, or none.
     pub is_many: bool,
+    /// Whether `If-Match` was checked already.
+    pub is_checked: bool,
 }
 
 impl Writing {
     /// Writes one row.
     pub const fn one(rows: Rows, form: Form) -> Self {
-        Self { rows, form, only: None, is_many: false }
+        Self { rows, form, only: None, is_many: false, is_checked: false }
     }
 
     /// Writes these fields of the row that the path names, as a PUT does.
     pub const fn fields(fields: &'static [&'static Field]) -> Self {
         Self { only: Some(fields), ..Self::one(Rows::Existing, Form::Put) }
+    }
+
+    /// The same, where `If-Match` was checked already.
+    #[must_use]
+    pub const fn checked(self) -> Self {
+        Self { is_checked: true, ..self }
     }
 
     /// Writes many rows, all or none.
@@ -76,69 +86,185 @@ pub struct Row {
     pub values: Vec<Value>,
 }
 
-/// Creates and changes rows as the body requests.
+/// The rows that are written.
+pub struct Target<'a> {
+    /// What is written, and in which form.
+    pub writing: Writing,
+    /// The row that owns them.
+    pub owner: Option<&'a OwnerRow>,
+    /// The key of the only existing row; none of a batch, whose elements name theirs.
+    pub key: Option<Value>,
+}
+
+/// A condition on an existing row, such as `If-Match`, judged before the row is changed.
+pub type Check<'a> = &'a mut dyn FnMut(&mut Tx<'_>, &StoredRow) -> Result<(), Problem>;
+
+/// Writes rows, all or none, each with its audit entry and its event. It knows no request and no answer.
 ///
 /// # Errors
-/// All errors of the body and of each of its elements; not found; a stale token.
-pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
-    let shape = call.request.op.shape;
-    let Written { owner, rows, .. } = write(call, tx, writing)?;
-    let is_plain = rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back();
-    if is_plain {
-        return answer_plain(call, tx, writing, owner, rows);
-    }
-    let stored = store_numbers(call, tx, shape, owner.as_ref(), rows)?;
-    relate(call, tx, writing, &stored)?;
-    answer(call, tx, writing, owner.as_ref(), stored)
-}
-
-/// Creates the row that the body describes, and answers nothing. What is not known before it is read is its own
-/// number, which is 0 here.
-///
-/// # Errors
-/// All errors of the body.
-pub fn create_row(call: &mut Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
-    let Written { owner, mut rows, last_entry } = write(call, tx, Writing::one(Rows::New, Form::Create))?;
-    let values = rows.pop().map(|row| row.values).unwrap_or_default();
-    Ok(StoredRow { rid: 0, last_entry, values, owner })
-}
-
-/// Rows that were written.
-struct Written {
-    owner: Option<OwnerRow>,
-    rows: Vec<Row>,
-    /// The number of the audit entry of the last new row.
-    last_entry: i64,
-}
-
-fn write(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Written, Problem> {
-    let shape = call.request.op.shape;
-    let mut failures = Failures::of(writing);
-    let elements = elements::read(call, writing, &mut failures)?;
-    let owner = owner_of(call, tx, shape)?;
-    let rows = elements::to_rows(call, tx, (writing, owner.as_ref()), elements, &mut failures)?;
+/// All errors of the elements; not found; a stale token.
+pub fn write(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    target: &Target<'_>,
+    elements: Vec<Element<'_>>,
+    check: Check<'_>,
+    mut failures: Failures,
+) -> Result<Written, Problem> {
+    let Writer { context, shape, .. } = writer;
+    let Target { writing, owner, .. } = *target;
+    let rows = elements::to_rows(writer, tx, target, elements, check, &mut failures)?;
     failures.into_result()?;
     let changed = rows
         .iter()
         .filter_map(|row| Some((writing.base(row.element), row.was.as_ref()?, row.values.as_slice())));
-    check_changes(&call.context, tx, shape, changed)?;
+    check_changes(context, tx, shape, changed)?;
     let new = rows.iter().filter(|row| row.was.is_none());
     let new = new.map(|row| (writing.base(row.element), row.values.as_slice()));
-    check_many_new(&call.context, tx, shape, owner.as_ref(), new)?;
+    check_many_new(context, tx, shape, owner, new)?;
     let mut last_entry = 0;
     for row in &rows {
         match &row.was {
-            Some(was) => change::update_row(&call.context, tx, shape, was, &row.values)?,
-            None => {
-                last_entry = change::insert_row(&call.context, tx, shape, owner.as_ref(), &row.values)?;
-            }
+            Some(was) => change::update_row(context, tx, shape, was, &row.values)?,
+            None => last_entry = change::insert_row(context, tx, shape, owner, &row.values)?,
         }
     }
     let new = rows.iter().filter(|row| row.was.is_none());
     let written =
         new.map(|row| WrittenRow { base: writing.base(row.element), is_new: true, values: &row.values });
-    confine(&call.context, tx, shape, written)?;
-    Ok(Written { owner, rows, last_entry })
+    confine(context, tx, shape, written)?;
+    Ok(Written { rows, last_entry })
+}
+
+/// Rows that were written.
+pub struct Written {
+    rows: Vec<Row>,
+    /// The number of the audit entry of the last new row.
+    last_entry: i64,
+}
+
+/// Creates a row from what is provided of it. What is not known before it is read is its own number, which is 0 here.
+///
+/// # Errors
+/// All that is wrong with the draft.
+pub fn create_row(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    owner: Option<OwnerRow>,
+    draft: Draft,
+) -> Result<StoredRow, Problem> {
+    let writing = Writing::one(Rows::New, Form::Create);
+    let target = Target { writing, owner: owner.as_ref(), key: None };
+    let elements = vec![Element::only(draft)];
+    let Written { mut rows, last_entry } =
+        write(writer, tx, &target, elements, &mut |_, _| Ok(()), Failures::of(writing))?;
+    let values = rows.pop().map(|row| row.values).unwrap_or_default();
+    Ok(StoredRow { rid: 0, last_entry, values, owner })
+}
+
+/// Changes the row with this key by what is provided of it, as a body of this form would.
+///
+/// # Errors
+/// All that is wrong with the draft; not found; a stale token.
+pub fn change_row(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    owner: Option<&OwnerRow>,
+    key: Value,
+    (form, draft): (Form, Draft),
+) -> Result<(), Problem> {
+    let writing = Writing::one(Rows::Existing, form);
+    let target = Target { writing, owner, key: Some(key) };
+    let elements = vec![Element::only(draft)];
+    let written = write(writer, tx, &target, elements, &mut |_, _| Ok(()), Failures::of(writing))?;
+    let there = written.rows.iter().filter(|row| row.was.is_some());
+    let there = there.map(|row| WrittenRow { base: String::new(), is_new: false, values: &row.values });
+    confine(writer.context, tx, writer.shape, there)
+}
+
+/// Creates and changes rows as the body requests, and answers.
+///
+/// # Errors
+/// All errors of the body and of each of its elements; not found; a stale token.
+pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
+    let Call { request, context, steps, answer } = &mut *call;
+    let parts = Parts { request, context, steps };
+    let done = parts.write(tx, writing, elements::bodies(request, writing)?, answer)?;
+    respond(call, tx, writing, done)
+}
+
+/// The same, by other bodies than the one that was sent, such as those in the form of another version.
+///
+/// # Errors
+/// As [`write_rows`].
+pub fn write_bodies(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    writing: Writing,
+    bodies: &[Json],
+) -> Result<Answer, Problem> {
+    let Call { request, context, steps, answer } = &mut *call;
+    let done = Parts { request, context, steps }.write(tx, writing, bodies, answer)?;
+    respond(call, tx, writing, done)
+}
+
+/// What of a call a write reads.
+struct Parts<'a> {
+    request: &'a Request,
+    context: &'a Context,
+    steps: &'a Steps,
+}
+
+/// Rows that were written, as the answer needs them.
+enum Outcome {
+    /// New rows that hold nothing but what their bodies provide.
+    Plain(Vec<Row>),
+    /// Rows with their numbers.
+    Stored(Vec<Done>),
+}
+
+impl Parts<'_> {
+    /// Reads the bodies, writes the rows, and replaces the sets that the bodies list.
+    fn write(
+        &self,
+        tx: &mut Tx<'_>,
+        writing: Writing,
+        bodies: &[Json],
+        out: &mut Out,
+    ) -> Result<(Option<OwnerRow>, Outcome), Problem> {
+        let Self { request, context, steps } = *self;
+        let shape = request.op.shape;
+        let mut failures = Failures::of(writing);
+        let elements = elements::read(shape, writing, bodies, &mut failures)?;
+        let owner = owner_in(request, context, tx, shape)?;
+        let is_of_path = writing.rows == Rows::Existing && !writing.is_many;
+        let key = if is_of_path { Some(key_in(request, shape)?) } else { None };
+        let target = Target { writing, owner: owner.as_ref(), key };
+        let conditions = (&request.preconditions, context);
+        let mut check = |tx: &mut Tx<'_>, was: &StoredRow| {
+            if writing.is_checked { Ok(()) } else { check_match(conditions, tx, shape, was, out) }
+        };
+        let writer = Writer { context, steps, shape };
+        let Written { rows, .. } = write(writer, tx, &target, elements, &mut check, failures)?;
+        if rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back() {
+            return Ok((owner, Outcome::Plain(rows)));
+        }
+        let stored = store_numbers(context, tx, shape, owner.as_ref(), rows)?;
+        relate(context, tx, (shape, writing), bodies, &stored)?;
+        Ok((owner, Outcome::Stored(stored)))
+    }
+}
+
+fn respond(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    writing: Writing,
+    (owner, outcome): (Option<OwnerRow>, Outcome),
+) -> Result<Answer, Problem> {
+    match outcome {
+        Outcome::Plain(rows) => answer_plain(call, tx, writing, owner, rows),
+        Outcome::Stored(stored) => answer(call, tx, writing, owner.as_ref(), stored),
+    }
 }
 
 impl Writing {
@@ -185,7 +311,7 @@ struct Done {
 
 /// The rows with their numbers; those of new rows are queried.
 fn store_numbers(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &'static Shape,
     owner: Option<&OwnerRow>,
@@ -194,7 +320,7 @@ fn store_numbers(
     let key = shape.plan().key;
     let new = rows.iter().filter(|row| row.was.is_none());
     let keys: Vec<Value> = new.filter_map(|row| row.values.get(key).cloned()).collect();
-    let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
+    let mut found = load_keys(context, tx, shape, owner, &keys)?;
     let done = rows.into_iter().map(|Row { element, was, values }| {
         let is_new = was.is_none();
         let row = match was {
@@ -220,9 +346,14 @@ fn with_unstored(shape: &Shape, mut row: StoredRow, values: Vec<Value>) -> Store
 }
 
 /// Replaces the sets of the rows by those that their bodies list.
-fn relate(call: &Call, tx: &mut Tx<'_>, writing: Writing, done: &[Done]) -> Result<(), Problem> {
-    let bodies = elements::bodies(call, writing)?;
-    let body = |element: usize| bodies.get(element).unwrap_or(&chancery_record::Json::Null);
+fn relate(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (shape, writing): (&Shape, Writing),
+    bodies: &[Json],
+    done: &[Done],
+) -> Result<(), Problem> {
+    let body = |element: usize| bodies.get(element).unwrap_or(&Json::Null);
     let bodies: Vec<RelationBody<'_>> = done
         .iter()
         .map(|Done { element, is_new, row }| RelationBody {
@@ -232,7 +363,7 @@ fn relate(call: &Call, tx: &mut Tx<'_>, writing: Writing, done: &[Done]) -> Resu
             base: writing.base(*element),
         })
         .collect();
-    relate_rows(&call.context, tx, call.request.op.shape, &bodies)
+    relate_rows(context, tx, shape, &bodies)
 }
 
 /// Answers with the rows as they are now.

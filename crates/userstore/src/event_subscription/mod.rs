@@ -2,7 +2,8 @@
 
 use chancery_record::Field;
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProblemKind, ProposedRow, Reach, Shape, Tx, Unique, Violation, added, standard,
+    Op, Parent, Problem, ProblemKind, ProposedRow, Reach, Shape, Tx, Unique, Violation, Writer, added,
+    standard,
 };
 use chancery_webhook::{
     DELIVERIES, EventDelivery, EventSubscription, NAMED_EVENTS, SUBSCRIPTIONS, event_subscription_operations,
@@ -25,8 +26,12 @@ static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>("EventDelivery", DELIV
 /// The most of a store.
 const MOST: usize = 100;
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = prepare(call, rows)?;
+fn check(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    let mut violations = prepare(writer, rows)?;
     let mut wrong = |row, kind, field: &'static Field, detail: &str| {
         violations.push(Violation { row, kind, field, detail: detail.to_owned() });
     };
@@ -40,7 +45,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
     }
     let created = rows.iter().filter(|row| row.was.is_none()).count();
     let text = "SELECT count(*) FROM event_subscription WHERE store = ?1";
-    let there = tx.one(text, &[call.context.scope.store().into()], |row| row.int(0))?.unwrap_or(0);
+    let there = tx.one(text, &[writer.context.scope.store().into()], |row| row.int(0))?.unwrap_or(0);
     if created > 0 && usize::try_from(there).unwrap_or(MOST) + created > MOST {
         let detail = "would be one more than the 100 that a user store has";
         wrong(0, ProblemKind::Conflict, EventSubscription::NAME.field(), detail);

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, net::IpAddr};
 
 use chancery_record::{Bytes, FieldOf, FieldType, ShortText, Timestamp, Value};
-use chancery_resource::{Call, Problem, ProblemKind, ProposedRow, StoreError, Tx, Violation, random};
+use chancery_resource::{Problem, ProblemKind, ProposedRow, StoreError, Tx, Violation, Writer, random};
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
 
@@ -25,9 +25,13 @@ pub fn is_network(text: &str) -> bool {
 }
 
 /// Makes new tokens, and judges when tokens end.
-pub fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn make(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
-    let now = call.context.now;
+    let now = writer.context.now;
     for (index, row) in rows.iter_mut().enumerate() {
         let expires_on = row.get(ScimToken::EXPIRES_ON)?.unwrap_or(Timestamp(now.0 + YEAR));
         let was = row.was.map(|was| was.get(ScimToken::EXPIRES_ON)).transpose()?.flatten();
@@ -41,7 +45,7 @@ pub fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Resul
     if new == 0 {
         return Ok(violations);
     }
-    let lineages = read(tx, call.context.scope.store())?;
+    let lineages = read(tx, writer.context.scope.store())?;
     if lineages.len() + new > MOST {
         let detail = format!("would be more than the {MOST} tokens that a user store has");
         let field = ScimToken::NAME.field();
@@ -60,7 +64,7 @@ pub fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Resul
         let token = token_of(random());
         let hint: String = token.chars().take(HINT).collect();
         row.set(ScimToken::HINT, ShortText::new(hint).map_err(StoreError::Internal)?)?;
-        row.set(ScimToken::DIGEST, Some(Bytes(digest_of(&call.context.app.master, &token))))?;
+        row.set(ScimToken::DIGEST, Some(Bytes(digest_of(&writer.context.app.master, &token))))?;
         ScimToken::TOKEN.field().set(row.values, token.into());
     }
     Ok(violations)

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, Value, fold};
 use chancery_resource::{
-    Call, Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation,
+    Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation, Writer,
 };
 
 use super::User;
@@ -63,12 +63,12 @@ impl Rule {
 /// Finds users whose new address or login name is another's address, or whose new address is
 /// another's login name, as far as the store's options forbid it.
 pub fn find_taken(
-    call: &Call,
+    writer: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     end_reset_tokens(tx, rows)?;
-    find_taken_by(&call.context, tx, rows)
+    find_taken_by(writer.context, tx, rows)
 }
 
 /// The same, before a row is changed by the user.

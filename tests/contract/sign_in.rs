@@ -21,6 +21,7 @@ mod explain;
 mod external;
 mod external_kinds;
 mod external_options;
+mod external_page;
 mod external_replacement;
 mod external_sign_out;
 pub mod fleet;

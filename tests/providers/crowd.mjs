@@ -40,7 +40,8 @@ class Visitor {
 
 /** Where the button of this name leads to. */
 function link(page, name) {
-  const found = [...page.html.matchAll(/<a class="button" href="([^"]*)">([^<]*)</g)].find(([, , text]) => text === `Continue with ${name}`)
+  const links = [...page.html.matchAll(/<a class="button" href="([^"]*)">(.*?)<\/a>/gs)]
+  const found = links.find(([, , inside]) => inside.replace(/<[^>]*>/g, '') === `Continue with ${name}`)
   if (!found) throw new Error(`${page.address} (${page.status}) has no button for ${name}: ${page.html.slice(0, 500)}`)
   return new URL(unescaped(found[1]), page.address).href
 }

@@ -147,6 +147,8 @@ mod tests {
         };
         has("SignIn", "first", "autocomplete=\"username webauthn\"");
         has("SignIn", "first", "autocomplete=\"current-password\"");
+        has("SignIn", "first", "<svg class=\"icon\"");
+        has("SignIn", "first", "fabrikam.svg\" alt=\"\">");
         has("SignIn", "refused", "role=\"alert\"");
         has("SignIn", "refused", "aria-invalid=\"true\" aria-describedby=\"password-about\"");
         has("SignIn", "refused", "<title>Error: Sign in · Chancery</title>");

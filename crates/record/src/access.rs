@@ -90,6 +90,8 @@ pub struct Access {
     pub audited: bool,
     /// Whether the documents list it in request bodies, where it is ignored.
     pub repeated: bool,
+    /// Whether a PUT without it keeps it, though it can be empty: callers from before it was there do not know it.
+    pub kept: bool,
     /// An example for the documents, where that of its type would mislead.
     pub example: Option<&'static str>,
 }
@@ -137,6 +139,12 @@ impl Access {
         Self { repeated: true, ..self }
     }
 
+    /// The same access, and kept by a PUT that does not name it.
+    #[must_use]
+    pub const fn kept(self) -> Self {
+        Self { kept: true, ..self }
+    }
+
     /// The same access, with an example for the documents.
     #[must_use]
     pub const fn like(self, example: &'static str) -> Self {
@@ -171,6 +179,7 @@ pub const OPEN: Access = Access {
     sealing: Sealing::Open,
     audited: false,
     repeated: false,
+    kept: false,
     example: None,
 };
 /// Written in create only; shown.

@@ -162,7 +162,7 @@ pub fn read_draft(
         if missing && !named {
             errors.note(|| FieldError::new(pointer(base, field.wire()), "is missing"));
         }
-        if form == Form::Put && field.access.put && field.nullable && !named {
+        if form == Form::Put && field.access.put && field.nullable && !field.access.kept && !named {
             *slot = Provided::Empty;
         }
     }

@@ -157,13 +157,36 @@ pub struct ServingTenant {
     pub asks: bool,
 }
 
+/// What pages tell of an instance.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// The path of its picture at this server, where it has one.
+    pub icon: Option<String>,
+    /// What administrators say of it to views.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+impl About {
+    /// As views get it.
+    pub fn told(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut told = serde_json::Map::from_iter([
+            ("name".to_owned(), self.name.as_str().into()),
+            ("metadata".to_owned(), self.metadata.clone().into()),
+        ]);
+        if let Some(icon) = &self.icon {
+            told.insert("icon".to_owned(), icon.as_str().into());
+        }
+        told
+    }
+}
+
 /// A user store where people may sign in.
 #[derive(Clone, Debug)]
 pub struct OfferedStore {
     /// The instance.
     pub id: Uuid,
-    /// Its name.
-    pub name: String,
     /// Its subscription.
     pub subscription: Uuid,
     /// Whether somebody who signs in for the first time becomes a platform user.
@@ -172,8 +195,8 @@ pub struct OfferedStore {
     pub factors: Vec<Uuid>,
     /// Its options.
     pub options: Arc<Options<UserStoreOption>>,
-    /// What administrators say of it to views.
-    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// What pages tell of it.
+    pub about: About,
 }
 
 /// An external identity provider where people may sign in.
@@ -181,8 +204,6 @@ pub struct OfferedStore {
 pub struct OfferedProvider {
     /// The instance.
     pub id: Uuid,
-    /// Its name.
-    pub name: String,
     /// Its kind.
     pub kind: ProviderKind,
     /// Its subscription.
@@ -193,8 +214,8 @@ pub struct OfferedProvider {
     pub is_believed: bool,
     /// The MFA instances that it asks for, whether they can be used or not.
     pub factors: Vec<Uuid>,
-    /// What administrators say of it to views.
-    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// What pages tell of it.
+    pub about: About,
 }
 
 /// An instance where people may sign in.
@@ -215,11 +236,11 @@ impl<'a> Offered<'a> {
         }
     }
 
-    /// Its name, and what administrators say of it to views.
-    pub const fn about(self) -> (&'a String, &'a serde_json::Map<String, serde_json::Value>) {
+    /// What pages tell of it.
+    pub const fn about(self) -> &'a About {
         match self {
-            Self::Store(store) => (&store.name, &store.metadata),
-            Self::Provider(provider) => (&provider.name, &provider.metadata),
+            Self::Store(store) => &store.about,
+            Self::Provider(provider) => &provider.about,
         }
     }
 
@@ -303,8 +324,8 @@ impl Application {
     pub fn instance(&self, named: &str) -> Option<Uuid> {
         let (id, name) = (Uuid::try_parse(named).ok(), fold(named));
         let named = |tenant: &ServingTenant| {
-            let stores = tenant.stores.iter().map(|store| (store.id, fold(&store.name)));
-            let providers = tenant.providers.iter().map(|provider| (provider.id, fold(&provider.name)));
+            let stores = tenant.stores.iter().map(|store| (store.id, fold(&store.about.name)));
+            let providers = tenant.providers.iter().map(|provider| (provider.id, fold(&provider.about.name)));
             stores.chain(providers).collect::<Vec<_>>()
         };
         let mut instances = self.tenants.iter().flat_map(named);

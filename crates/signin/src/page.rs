@@ -139,8 +139,8 @@ pub fn page_for(
         "metadata": application.metadata,
     });
     members.insert("application".to_owned(), about);
-    if let Some((name, metadata)) = provider_of(circumstances, examined).map(Offered::about) {
-        members.insert("provider".to_owned(), json!({ "name": name, "metadata": metadata }));
+    if let Some(about) = provider_of(circumstances, examined).map(Offered::about) {
+        members.insert("provider".to_owned(), about.told().into());
     }
     if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
         members.insert("errors".to_owned(), mistake.told());
@@ -231,7 +231,12 @@ fn providers(circumstances: &Circumstances, examined: &Examined) -> Vec<Value> {
     let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };
     let Some(tenant) = circumstances.application.tenant(due.tenant) else { return Vec::new() };
     let offered = due.offered.iter().filter_map(|instance| tenant.provider(instance.id));
-    offered.map(|provider| json!({ "name": provider.name, "instance": provider.id, "metadata": provider.metadata })).collect()
+    let told = offered.map(|provider| {
+        let mut told = provider.about.told();
+        told.insert("instance".to_owned(), provider.id.to_string().into());
+        told.into()
+    });
+    told.collect()
 }
 
 fn consent_context(application: &Application, examined: &Examined) -> Value {

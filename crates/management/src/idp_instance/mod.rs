@@ -12,6 +12,7 @@ use chancery_application::{
     APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, APPLICATION_USER, ApplicationGroup,
     ApplicationIdentity, ApplicationUser, at_instances,
 };
+use chancery_presentation::location::normalise;
 use chancery_record::{
     DERIVED, DefaultValue, Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Record, SHOWN, Token, Value,
     fold, id_types, record,
@@ -79,8 +80,9 @@ record! {
         idp_factory_type: Option<FactoryType> = SHOWN.stored_as("idp_type"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
-        /// Its picture, which version 1 knows.
-        icon: Option<Description> = HIDDEN.audited(),
+        /// The picture on its button: the location of an image among the custom assets. Without one, or where there is no image, the
+        /// button has a picture of the server's own.
+        icon: Option<Description> = OPEN.kept().like("/assets/global/partner.svg"),
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the instance.
@@ -246,6 +248,10 @@ fn check(
 ) -> Result<Vec<Violation>, Problem> {
     let own = IdpInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
+    // what version 1 stores as an icon is any text
+    if writer.shape.base.is_none() {
+        violations.extend(odd_icons(rows));
+    }
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
     for (index, row) in rows.iter_mut().enumerate() {
@@ -260,6 +266,19 @@ fn check(
         IdpInstance::STORE_NAME_KEY.field().set(row.values, fold(name.as_str()).into());
     }
     Ok(violations)
+}
+
+/// The rows that get an icon which is no location of an asset.
+fn odd_icons(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
+    let is_odd = |row: &ProposedRow<'_>| {
+        let icon = row.text(IdpInstance::ICON).filter(|icon| !icon.is_empty());
+        let is_kept = row.was.is_some_and(|was| was.text(IdpInstance::ICON) == icon);
+        icon.is_some_and(|icon| !is_kept && normalise(icon).as_deref() != Ok(icon))
+    };
+    let detail =
+        "is no location of a custom asset: one begins with a slash, such as /assets/global/partner.svg";
+    let odd = rows.iter().enumerate().filter(|(_, row)| is_odd(row));
+    odd.map(|(index, _)| wrong(index, IdpInstance::ICON, detail)).collect()
 }
 
 fn can_stand_in_a_path(name: &str) -> bool {
@@ -355,6 +374,9 @@ mod tests {
     #[test]
     fn the_view_knows_what_is_mandatory() {
         let view = IDP_INSTANCE.reads.view.unwrap();
+        // conditions about single types and names are none of the list
+        let (_, list) = view.split_once("(VALUES").unwrap();
+        let (view, _) = list.split_once(" AS m").unwrap();
         let mandatory = CATALOGUE.iter().filter(|entry| entry.mandatory && !entry.owner.is_second_factor());
         let mut count = 0;
         for entry in mandatory {

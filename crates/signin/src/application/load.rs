@@ -10,11 +10,12 @@ use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Row, Tx};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
 use super::{
-    Application, ConsentMode, OfferedProvider, OfferedStore, OwnScope, PkceMode, ProviderKind, ServingTenant,
-    security_profile,
+    About, Application, ConsentMode, OfferedProvider, OfferedStore, OwnScope, PkceMode, ProviderKind,
+    ServingTenant, security_profile,
 };
 use crate::second_factor::OfferedFactor;
 
@@ -37,10 +38,12 @@ const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a 
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
-/// User stores and external providers. A provider without one of its mandatory options is not usable.
+/// User stores and external providers, each with the location of its picture. A provider without one of its mandatory options is not
+/// usable.
 const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
-    i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed \
-    FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
+    i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed, \
+    (SELECT c.location FROM custom_asset c WHERE c.location = i.icon AND c.mimetype IN \
+    ('image/gif', 'image/jpeg', 'image/png', 'image/svg+xml', 'image/webp', 'image/x-icon')) FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
     WHERE a.id = ?1 AND i.is_active AND y.is_active AND (i.store_name_key IS NOT NULL OR (SELECT count(*) FROM option_value m \
@@ -297,29 +300,32 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
         return Ok(());
     };
     let (subscription, creates_platform_users) = (row.id(3)?, row.bool(4)?);
-    let (name, is_believed) = (row.text(5)?.to_owned(), row.bool(8)?);
+    let is_believed = row.bool(8)?;
+    let about = About {
+        name: row.text(5)?.to_owned(),
+        icon: row.optional_text(9)?.map(|location| content_path(&location)),
+        metadata: serde_json::Map::new(),
+    };
     let kind = if row.bool(6)? {
         let options = unset(Owner::UserStore);
         tenant.stores.push(OfferedStore {
             id,
             subscription,
             creates_platform_users,
-            name,
             factors: Vec::new(),
             options,
-            metadata: serde_json::Map::new(),
+            about,
         });
         InstanceKind::Store
     } else if let Some(kind) = ProviderKind::named(row.text(7)?) {
         tenant.providers.push(OfferedProvider {
             id,
-            name,
             kind,
             subscription,
             creates_platform_users,
             is_believed,
             factors: Vec::new(),
-            metadata: serde_json::Map::new(),
+            about,
         });
         InstanceKind::External { believed: is_believed }
     } else {
@@ -329,11 +335,21 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
     Ok(())
 }
 
+/// What a segment of a path holds beside letters and digits (RFC 3986, section 3.3).
+const SEGMENTS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// The path at this server of the asset at a location.
+fn content_path(location: &str) -> String {
+    format!("/content{}", utf8_percent_encode(location, SEGMENTS))
+}
+
 /// Notes an entry of an instance.
 fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str, &str)) {
     for tenant in &mut application.tenants {
-        let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.metadata));
-        let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.metadata));
+        let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.about.metadata));
+        let providers =
+            tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.about.metadata));
         for (_, metadata) in stores.chain(providers).filter(|(id, _)| *id == instance) {
             metadata.insert(key.to_owned(), value.into());
         }

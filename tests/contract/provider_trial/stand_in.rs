@@ -4,7 +4,10 @@ mod social;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use aws_lc_rs::{
@@ -77,6 +80,10 @@ pub struct Behaviour {
     pub asserted_by: Option<Vec<u8>>,
     /// The access token.
     pub access_token: Option<String>,
+    /// Whether no request is answered.
+    pub hangs: bool,
+    /// Whether each connection is closed at once.
+    pub is_down: bool,
     /// Members of the profile, at a provider that has no ID tokens.
     pub profile: Value,
     /// What the last authorization request asked.
@@ -90,6 +97,7 @@ pub struct StandIn {
     key: EcdsaKeyPair,
     other: EcdsaKeyPair,
     behaviour: Mutex<Behaviour>,
+    connections: AtomicUsize,
 }
 
 fn with(mut base: Value, more: &Value) -> Value {
@@ -125,7 +133,13 @@ impl StandIn {
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let [key, other] =
             [(); 2].map(|()| EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
-        let provider = Arc::new(Self { issuer, key, other, behaviour: Mutex::default() });
+        let provider = Arc::new(Self {
+            issuer,
+            key,
+            other,
+            behaviour: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        });
         let serving = Arc::clone(&provider);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -174,8 +188,22 @@ impl StandIn {
         self.behaviour().asked.contains_key(name)
     }
 
+    /// The connections that were made to it.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
         let (mut read, mut chunk) = (Vec::new(), [0; 8192]);
+        let (hangs, is_down) = {
+            let behaviour = self.behaviour();
+            (behaviour.hangs, behaviour.is_down)
+        };
+        if is_down {
+            return None;
+        }
+        while hangs && stream.read(&mut chunk).await.ok()? > 0 {}
         let (head, body) = loop {
             let text = String::from_utf8_lossy(&read).into_owned();
             if let Some((head, body)) = text.split_once("\r\n\r\n") {

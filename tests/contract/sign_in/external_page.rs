@@ -2,17 +2,19 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{World, on_both_engines};
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
-    BASE, Home,
+    BASE, Home, PASSWORD,
     browser::{Browser, Page},
     change,
-    external::set_up,
+    external::{has_failed, set_up},
+    link, parameter,
 };
 use crate::{
     id, pointers,
-    provider_trial::of_this_machine,
+    provider_trial::{of_this_machine, stand_in::Behaviour},
 };
 
 /// The sign-in page in a new browser.
@@ -20,6 +22,11 @@ async fn sign_in_page(world: &World, home: &Home) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     (browser, page)
+}
+
+/// Whether the page has a way to the provider.
+fn leads_on(page: &Page) -> bool {
+    page.left.is_none() && page.html.contains("Continue with Partner")
 }
 
 on_both_engines! {
@@ -60,5 +67,55 @@ on_both_engines! {
         let body = json!({ "icon": "google.png", "position": 3, "concurrencyToken": instance["concurrencyToken"] });
         world.admin.patch(&path, body).await.expect(202);
         assert!(has_stock(&shown().await));
+    }
+
+    /// Everybody who wants to sign in there shares one attempt, and its failure is remembered.
+    async fn a_provider_that_hangs_is_asked_once(world: World) {
+        let (home, provider, _) = set_up(&world).await;
+        provider.behave(Behaviour { hangs: true, ..Behaviour::default() });
+        let pages = join_all((0..32).map(|_| sign_in_page(&world, &home))).await;
+        let waiting = join_all(pages.into_iter().map(|(mut browser, page)| async move {
+            browser.open(&link(&page, "Continue with Partner")).await
+        }));
+        let other = async {
+            let (mut browser, page) = sign_in_page(&world, &home).await;
+            browser.sign_in(&page, "ann", PASSWORD).await
+        };
+        let (pages, answer) = tokio::join!(waiting, other);
+        assert!(parameter(&answer, "code").is_some(), "{answer}");
+        for page in &pages {
+            assert!(has_failed(page) && leads_on(page), "{}", page.html);
+        }
+        assert_eq!(provider.connections(), 1);
+        let (mut browser, page) = sign_in_page(&world, &home).await;
+        assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
+        assert_eq!(provider.connections(), 1, "that it failed is remembered");
+    }
+
+    /// A provider that goes down after its discovery document was read leaves nobody without a way on.
+    async fn a_provider_that_dies_leads_back_to_the_choice(world: World) {
+        let (home, provider, _) = set_up(&world).await;
+        let (mut browser, page) = sign_in_page(&world, &home).await;
+        let (mut returning, page_of_another) = sign_in_page(&world, &home).await;
+        let there = returning.open(&link(&page_of_another, "Continue with Partner")).await.left.unwrap();
+        let query = provider.sign_in(&there);
+        provider.behave(Behaviour { is_down: true, ..Behaviour::default() });
+        // who was there comes back to the choice
+        let back = parameter(&there, "redirect_uri").unwrap();
+        let ended = returning.open(&format!("{back}?{query}")).await;
+        assert!(has_failed(&ended) && leads_on(&ended), "{}", ended.html);
+        // who is sent there by the document that is kept, and goes back, is not sent there again
+        let button = link(&page, "Continue with Partner");
+        assert!(browser.open(&button).await.left.is_some(), "the document is kept");
+        let again = browser.open(&page.address).await;
+        assert!(leads_on(&again), "{}", again.html);
+        tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+        let again = browser.open(&button).await;
+        assert!(has_failed(&again) && leads_on(&again), "{}", again.html);
+        // nor is anybody else, for a while
+        let (mut other, page) = sign_in_page(&world, &home).await;
+        let failed = other.open(&link(&page, "Continue with Partner")).await;
+        assert!(has_failed(&failed) && leads_on(&failed), "{}", failed.html);
+        browser.sign_in(&again, "ann", PASSWORD).await;
     }
 }

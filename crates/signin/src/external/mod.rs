@@ -12,7 +12,7 @@ use chancery_federation::Check;
 use chancery_flow::{Method, Proven, Step};
 use chancery_management::{
     identity_replacement::prove_replacing,
-    idp_instance::connection::{Asking, Connection, Returned, begin, complete},
+    idp_instance::connection::{ALIVE_MS, ANEW_MS, Asking, Connection, KEPT_MS, Returned, begin, complete},
 };
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, Scope, StateTable, Tx};
@@ -83,7 +83,10 @@ impl Provider<'_> {
         let secret = Secret::new();
         let demands = address::demands(&kept);
         let asked = Instant::now();
-        let begun = begin(self.asking(visit.now), connection, &demands).await;
+        // whoever is sent there once more did not come back
+        let is_again = kept.sent_to.as_ref().is_some_and(|sent| sent.instance == provider.id);
+        let max_age_ms = if is_again { ANEW_MS } else { ALIVE_MS };
+        let begun = begin(Asking { max_age_ms, ..self.asking(visit.now) }, connection, &demands).await;
         let Some(discovery) = begun.discovery.as_ref().filter(|_| begun.can_go_on()) else {
             self.counts.providers.note(provider.id, false, asked.elapsed());
             log(provider, &begun.checks);
@@ -120,7 +123,7 @@ impl Provider<'_> {
 
     fn asking(self, now: Timestamp) -> Asking {
         let documents = Some(Arc::clone(self.documents));
-        Asking { ask: self.context.ask_elsewhere.clone(), documents, now }
+        Asking { ask: self.context.ask_elsewhere.clone(), documents, max_age_ms: KEPT_MS, now }
     }
 
     /// Takes the answer of an external identity provider that a browser brings back, and goes on; and what was judged.

@@ -1,5 +1,7 @@
 //! What this server and a provider tell each other, one request after another: each answer is judged, and what cannot go on stops.
 
+use std::sync::Arc;
+
 use chancery_federation::{
     Check, Demands, Discovery, Evidence, Expected, Kind, Proof, Tokens, adfs_endpoints, choose_proof,
     discovery_address, has_passed, judge_adfs_token, judge_answer, judge_demands, judge_discovery,
@@ -78,12 +80,14 @@ async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Opti
         return (vec![check, choose_proof(&endpoints, false).0], Some(endpoints));
     }
     let address = discovery_address(&connection.client.authority);
-    match asking.document(&address).await {
-        Ok((document, was_kept)) => {
-            let (mut checks, discovery) = judge_discovery(&document, &connection.client);
-            if !was_kept && discovery.is_some() && has_passed(&checks) {
-                asking.keep(&address, &document);
-            }
+    let judged = |document: &[u8]| judge_discovery(document, &connection.client);
+    let is_good = |document: &[u8]| {
+        let (checks, discovery) = judged(document);
+        discovery.is_some() && has_passed(&checks)
+    };
+    match asking.document(&address, is_good).await {
+        Ok((document, _)) => {
+            let (mut checks, discovery) = judged(&document);
             checks
                 .extend(discovery.as_ref().map(|found| choose_proof(found, connection.signing.is_some()).0));
             (checks, discovery)
@@ -260,26 +264,27 @@ async fn judge(
     (jwks_uri, id_token, access_token): (&str, &str, &str),
     returned: &Returned,
 ) -> (Vec<Check>, Option<Json>) {
-    let found = asking.document(jwks_uri).await;
+    let is_good = |(check, keys): &(Check, Vec<Jwk>)| check.passed && !keys.is_empty();
+    let found = asking.document(jwks_uri, |document| is_good(&judge_keys(document))).await;
     let was_kept = matches!(found, Ok((_, true)));
-    let judged = |document: Result<std::sync::Arc<Vec<u8>>, String>, was_kept: bool| {
+    let judged = |document: Result<Arc<Vec<u8>>, String>| {
         let (check, keys) = match document {
-            Ok(document) => {
-                let (check, keys) = judge_keys(&document);
-                if !was_kept && check.passed && !keys.is_empty() {
-                    asking.keep(jwks_uri, &document);
-                }
-                (check, keys)
-            }
+            Ok(document) => judge_keys(&document),
             Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
         let expected = expected((connection, discovery), access_token, returned, &keys, asking);
         let (checks, claims) = judge_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
-    let (mut checks, mut claims) = judged(found.map(|(document, _)| document), was_kept);
+    let (mut checks, mut claims) = judged(found.map(|(document, _)| document));
     if was_kept && checks.iter().any(|check| check.name == "key" && !check.passed) {
-        (checks, claims) = judged(asking.read(jwks_uri).await, false);
+        let anew = asking.read(jwks_uri).await;
+        if let Ok(document) = &anew
+            && is_good(&judge_keys(document))
+        {
+            asking.keep(jwks_uri, document);
+        }
+        (checks, claims) = judged(anew);
     }
     (checks, claims)
 }

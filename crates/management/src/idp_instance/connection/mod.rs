@@ -22,7 +22,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-pub use documents::{Asking, Documents};
+pub use documents::{ALIVE_MS, ANEW_MS, Asking, Documents, KEPT_MS};
 pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
 
 /// What an instance is set to, as far as signing in there needs it.

@@ -160,7 +160,7 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
 /// Asks the provider anew for all that it publishes.
 fn asking(call: &Call) -> Asking {
     let ask = call.context.app.ask_elsewhere.clone();
-    Asking { ask, documents: None, now: call.context.now }
+    Asking { ask, documents: None, max_age_ms: 0, now: call.context.now }
 }
 
 fn secrets(context: &Context, state: &TrialState) -> Secrets {

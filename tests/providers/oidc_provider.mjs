@@ -52,7 +52,7 @@ export async function start(proxy, callbacks, certificate) {
   return {
     close: () => server.close(),
     bySecret: { ...settings, options: { ClientId: 'secret', ClientSecret: 'a secret: of % signs + others' } },
-    byKey: { ...settings, options: { ClientId: 'key', ClientSecret: 'must be set, and is not sent' } },
+    byKey: { ...settings, options: { ClientId: 'key' } },
   }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     BASE,
-    browser::Browser,
+    browser::{Browser, Page},
     external::{come_by, connect, has_failed, people, set_up, tokens},
     link,
 };
@@ -18,6 +18,11 @@ use crate::{
         stand_in::{Behaviour, StandIn},
     },
 };
+
+/// The way to the provider.
+fn link_of(page: &Page) -> String {
+    link(page, "Continue with Partner")
+}
 
 on_both_engines! {
     [of_this_machine]
@@ -68,6 +73,53 @@ on_both_engines! {
             let page = browser.open(&home.request(&[])).await;
             assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "{wrong}");
         }
+    }
+
+    /// A certificate of type OidcTokenSigning takes the place of the secret, while it is linked and can be used.
+    async fn a_certificate_takes_the_place_of_the_secret(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let path = format!("{BASE}/IdpInstance/{}", id(&instance));
+        let has_error = async || world.admin.get(&path).await.is(200).json()["hasConfigurationError"] == json!(true);
+        let shown = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            (browser, page)
+        };
+        set_option(&world, &instance, "ClientSecret", "").await;
+        assert!(has_error().await && !shown().await.1.html.contains("Continue with"));
+        let refused = world.admin.post(&format!("{path}/trial"), json!({})).await.problem(409, "conflict");
+        assert!(refused["detail"].as_str().unwrap().contains("OidcTokenSigning"), "{refused}");
+        let subscription = world.all("Subscription").await[0]["id"].clone();
+        let signing = async |kind: &str| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let certificate = rcgen::CertificateParams::new(vec!["a.example".into()]).unwrap().self_signed(&key).unwrap();
+            let input = json!({ "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() });
+            let body = json!({ "name": kind, "certType": kind, "subscriptionId": subscription, "certificateInput": input });
+            (world.make("CertStore", body).await, key.public_key_raw().to_vec())
+        };
+        let link = format!("{path}/certstores");
+        let (opening, _) = signing("OidcTokenEncryption").await;
+        world.admin.put(&link, json!({ "relatedIds": [opening["id"]] })).await.expect(202);
+        assert!(has_error().await, "a key that opens proves nothing");
+        let (store, key) = signing("OidcTokenSigning").await;
+        world.admin.put(&link, json!({ "relatedIds": [store["id"]] })).await.expect(202);
+        assert!(!has_error().await);
+        provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
+        tokens(&world, &home, &provider, &[]).await;
+        // also where the option itself is gone
+        let row = option(&world, &instance, "ClientSecret").await;
+        world.admin.delete(&format!("{BASE}/Option/{}", id(&row))).await.expect(204);
+        assert!(!has_error().await);
+        tokens(&world, &home, &provider, &[]).await;
+        // one that is over proves nothing, and nobody is sent there
+        world.sql(vec![("UPDATE cert_store SET valid_to = 1000 WHERE cert_type = 'OidcTokenSigning'", vec![])]).await;
+        let (mut browser, page) = shown().await;
+        assert!(has_failed(&browser.open(&link_of(&page)).await));
+        let begun = world.admin.post(&format!("{path}/trial"), json!({})).await.is(200).json();
+        let failed: Vec<_> = begun["checks"].as_array().unwrap().iter().filter(|check| check["name"] == "secret").collect();
+        assert_eq!((failed.len(), &failed[0]["option"], &begun["url"]), (1, &json!("ClientSecret"), &json!(null)), "{begun}");
+        world.admin.put(&link, json!({ "relatedIds": [] })).await.expect(202);
+        assert!(has_error().await && !shown().await.1.html.contains("Continue with"));
     }
 
     /// Answers that are too large, and addresses that no provider may name, stop a sign-in; clocks may differ by a minute.

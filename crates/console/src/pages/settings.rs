@@ -79,6 +79,8 @@ pub struct Setting {
     pub name: String,
     entry: Option<&'static Entry>,
     row: Option<Value>,
+    /// Whether its owner can be used as it is set.
+    is_right: bool,
 }
 
 impl Setting {
@@ -123,7 +125,7 @@ impl Setting {
         let is_wrong =
             self.row.as_ref().is_some_and(|row| row.get("hasConfigurationError") == Some(&json!(true)));
         let is_wrong = is_wrong || (self.row.is_none() && self.entry.is_some_and(|entry| entry.is_wrong("")));
-        if is_wrong { visit.words.page("setting_wrong").to_owned() } else { String::new() }
+        if is_wrong && !self.is_right { visit.words.page("setting_wrong").to_owned() } else { String::new() }
     }
 }
 
@@ -163,6 +165,8 @@ pub async fn settings(
     let mut stored: Vec<Value> = listed.as_array().cloned().unwrap_or_default();
     let name = |row: &Value| plain(row.get("name").unwrap_or(&Value::Null));
     let known = owner(visit, resource, row).await?;
+    // a secret that a linked certificate stands for is empty, and no mistake
+    let is_right = row.get("hasConfigurationError") == Some(&json!(false));
     let mut all: Vec<Setting> = known
         .into_iter()
         .flat_map(Owner::entries)
@@ -172,11 +176,17 @@ pub async fn settings(
                 name: entry.name.to_owned(),
                 entry: Some(entry),
                 row: at.map(|at| stored.swap_remove(at)),
+                is_right,
             }
         })
         .collect();
     stored.sort_by_key(name);
-    all.extend(stored.into_iter().map(|row| Setting { name: name(&row), entry: None, row: Some(row) }));
+    all.extend(stored.into_iter().map(|row| Setting {
+        name: name(&row),
+        entry: None,
+        row: Some(row),
+        is_right,
+    }));
     Ok(all)
 }
 

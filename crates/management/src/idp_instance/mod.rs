@@ -134,25 +134,53 @@ impl IdpInstance {
     .guarded(within_subscription);
 }
 
+/// The SQL condition that a linked certificate proves this server to the provider of the instance `i`, in the place of its
+/// ClientSecret. Where AD FS is linked to the certificate of its own tokens, it is no OpenID provider.
+macro_rules! is_proven_by_certificate {
+    () => {
+        "i.idp_type IN ('OpenIdConnect', 'AdfsOAuth', 'Microsoft', 'Google') AND EXISTS (SELECT 1 FROM idp_instance_cert_store l \
+         JOIN cert_store k ON k.rid = l.cert_store_rid AND k.cert_type = 'OidcTokenSigning' WHERE l.idp_instance_rid = i.rid) \
+         AND NOT (i.idp_type = 'AdfsOAuth' AND EXISTS (SELECT 1 FROM idp_instance_cert_store l \
+         JOIN cert_store k ON k.rid = l.cert_store_rid AND k.cert_type = 'AdfsOAuthTokenSigning' WHERE l.idp_instance_rid = i.rid))"
+    };
+}
+
+/// The SQL condition that the instance `i` cannot be used as it is set.
+macro_rules! has_configuration_error {
+    () => {
+        concat!(
+            "(EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id AND o.has_configuration_error \
+             AND NOT (o.name = 'ClientSecret' AND ",
+            is_proven_by_certificate!(),
+            ")) OR EXISTS (SELECT 1 FROM (VALUES \
+             ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
+             ('AdfsOAuth', 'Authority'), ('AdfsOAuth', 'ClientId'), ('AdfsOAuth', 'ClientSecret'), \
+             ('Microsoft', 'ClientId'), ('Microsoft', 'ClientSecret'), \
+             ('Google', 'ClientId'), ('Google', 'ClientSecret'), \
+             ('Facebook', 'ClientId'), ('Facebook', 'ClientSecret'), \
+             ('Twitter', 'ClientId'), ('Twitter', 'ClientSecret')) AS m \
+             WHERE m.column1 = i.idp_type AND NOT EXISTS (SELECT 1 FROM option_value o \
+             WHERE o.apply_to_idp_instance_id = i.id AND o.name = m.column2) AND NOT (m.column2 = 'ClientSecret' AND ",
+            is_proven_by_certificate!(),
+            ")))"
+        )
+    };
+}
+
+/// The SQL condition that the instance `i` cannot be used as it is set: an option is mandatory and empty, or cannot be read.
+pub const HAS_CONFIGURATION_ERROR: &str = has_configuration_error!();
+
 /// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     "IdpInstance",
     "idp_instance",
     Reach::Instance(IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::ID.field()),
 )
-.read_from(
-    "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-     AND o.has_configuration_error) OR EXISTS (SELECT 1 FROM (VALUES \
-     ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
-     ('AdfsOAuth', 'Authority'), ('AdfsOAuth', 'ClientId'), ('AdfsOAuth', 'ClientSecret'), \
-     ('Microsoft', 'ClientId'), ('Microsoft', 'ClientSecret'), \
-     ('Google', 'ClientId'), ('Google', 'ClientSecret'), \
-     ('Facebook', 'ClientId'), ('Facebook', 'ClientSecret'), \
-     ('Twitter', 'ClientId'), ('Twitter', 'ClientSecret')) AS m \
-     WHERE m.column1 = i.idp_type AND NOT EXISTS (SELECT 1 FROM option_value o \
-     WHERE o.apply_to_idp_instance_id = i.id AND o.name = m.column2)) \
-     AS has_configuration_error FROM idp_instance i)",
-)
+.read_from(concat!(
+    "(SELECT i.*, ",
+    has_configuration_error!(),
+    " AS has_configuration_error FROM idp_instance i)"
+))
 .unique(&[
     Unique::new("idp_instance__id", &[IdpInstance::ID.field()]),
     Unique::new(

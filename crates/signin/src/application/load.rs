@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
+use chancery_management::idp_instance::HAS_CONFIGURATION_ERROR;
 use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
@@ -40,17 +41,17 @@ const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a 
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
 /// User stores and external providers, each with the location of its picture. A provider without one of its mandatory options is not
 /// usable.
-const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
+static INSTANCES: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
     i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed, \
     (SELECT c.location FROM custom_asset c WHERE c.location = i.icon AND c.mimetype IN \
     ('image/gif', 'image/jpeg', 'image/png', 'image/svg+xml', 'image/webp', 'image/x-icon')) FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
-    WHERE a.id = ?1 AND i.is_active AND y.is_active AND (i.store_name_key IS NOT NULL OR (SELECT count(*) FROM option_value m \
-    WHERE m.apply_to_idp_instance_id = i.id AND (m.name IN ('ClientId', 'ClientSecret') \
-    OR (m.name = 'Authority' AND i.idp_type IN ('OpenIdConnect', 'AdfsOAuth')))) = CASE WHEN i.idp_type IN ('OpenIdConnect', 'AdfsOAuth') THEN 3 ELSE 2 END) \
-    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-    AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
+    WHERE a.id = ?1 AND i.is_active AND y.is_active AND NOT {HAS_CONFIGURATION_ERROR} ORDER BY i.position, i.name_key, i.id"
+    )
+});
 const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     JOIN option_value o ON o.apply_to_tenant_id = t.id WHERE a.id = ?1";
@@ -100,7 +101,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         URIS,
         SCOPES,
         TENANTS,
-        INSTANCES,
+        INSTANCES.as_str(),
         RESOURCES,
         FACTORS,
         FACTORS_OF_STORES,

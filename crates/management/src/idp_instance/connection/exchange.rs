@@ -18,7 +18,7 @@ use super::{Asking, Connection};
 const MOST: usize = 50;
 
 /// What cannot be asked for: a provider would only refuse it.
-const STOPPING: [&str; 5] = ["scopes", "callback", "authTime", "subjectClaim", "resources"];
+const STOPPING: [&str; 6] = ["scopes", "callback", "authTime", "subjectClaim", "resources", "secret"];
 
 /// What was found before anybody signs in.
 pub struct Begun {

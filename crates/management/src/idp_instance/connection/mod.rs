@@ -100,6 +100,7 @@ impl Connection {
             checks: Vec::new(),
         };
         connection.read_certificates(&app.master, tx, id.into(), now)?;
+        connection.check_secret();
         connection.check_path(tx, id, options.get(ProviderOption::CALLBACK_PATH))?;
         connection.check_subject();
         Ok(connection)
@@ -119,6 +120,17 @@ impl Connection {
             self.checks.push(Check::failed("callback", detail).by("CallbackPath"));
         }
         Ok(())
+    }
+
+    /// This server proves itself to the provider by a secret, or by a certificate.
+    fn check_secret(&mut self) {
+        // the token certificate of AD FS means that it is no OpenID provider
+        let is_proven = self.signing.is_some() && self.token_keys.is_none();
+        if self.secret.expose().is_empty() && !is_proven {
+            let detail = "ClientSecret is empty, and no linked certificate of type OidcTokenSigning can be used: set ClientSecret, or \
+                link a certificate that is valid and has its key.";
+            self.checks.push(Check::failed("secret", detail).by("ClientSecret"));
+        }
     }
 
     /// A claim that whoever administers an organisation sets tells who somebody is within that organisation alone.

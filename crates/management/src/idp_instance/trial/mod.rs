@@ -150,7 +150,8 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
     };
     if instance.get(IdpInstance::HAS_CONFIGURATION_ERROR)? {
         return Err(Problem::conflict(
-            "The instance has options that are empty and must not be, or cannot be read: set them first.",
+            "The instance has options that are empty and must not be, or cannot be read: set them first. In the place of \
+             ClientSecret a certificate of type OidcTokenSigning can be linked.",
         ));
     }
     let id = instance.get(IdpInstance::ID)?.0;

@@ -23,6 +23,7 @@ mod external_kinds;
 mod external_options;
 mod external_page;
 mod external_replacement;
+mod external_rules;
 mod external_sign_out;
 pub mod fleet;
 mod killed;

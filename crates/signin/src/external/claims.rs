@@ -32,6 +32,8 @@ pub struct Told {
     pub auth_time: Option<i64>,
     /// The types and values of the claims that are kept.
     pub claims: Vec<(String, String)>,
+    /// The fields of the platform user, after claim rules.
+    pub profile: ExternalProfile,
 }
 
 impl Told {
@@ -63,24 +65,24 @@ impl Told {
             Some(Json::Int(seconds)) => seconds.checked_mul(1000),
             _ => None,
         };
-        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept })
+        let profile = ExternalProfile::default();
+        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept, profile })
     }
 
-    /// The first value of a claim.
-    fn value(&self, name: &str) -> Option<String> {
-        self.claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone())
-    }
-
-    /// The fields of the platform user. What a field does not hold is left out.
-    pub fn profile(&self) -> ExternalProfile {
-        let name = |claim: &str| self.value(claim).and_then(|value| Name::new(value).ok());
-        ExternalProfile {
+    /// Takes the fields of the platform user from these types and values of claims. What a field does not hold is left out. So is an
+    /// address that the provider did not tell: whoever writes rules could else have codes sent to their own.
+    pub fn fill(&mut self, claims: &[(String, String)]) {
+        let value =
+            |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone());
+        let name = |claim: &str| value(claim).and_then(|value| Name::new(value).ok());
+        let email = value("email").filter(|email| self.claims.iter().any(|(_, told)| told == email));
+        self.profile = ExternalProfile {
             first_name: name("given_name"),
             last_name: name("family_name"),
-            email_address: self.value("email").and_then(|value| Email::new(value).ok()),
+            email_address: email.and_then(|email| Email::new(email).ok()),
             organizational_unit: name("organizational_unit"),
-            picture: self.value("picture").and_then(|value| Url::new(value).ok()),
-        }
+            picture: value("picture").and_then(|value| Url::new(value).ok()),
+        };
     }
 }
 

@@ -4,6 +4,7 @@
 mod address;
 mod claims;
 mod person;
+mod rules;
 mod sign_out;
 
 use std::{sync::Arc, time::Instant};
@@ -11,6 +12,7 @@ use std::{sync::Arc, time::Instant};
 use chancery_federation::Check;
 use chancery_flow::{Method, Proven, Step};
 use chancery_management::{
+    claim_rule::Unusable,
     identity_replacement::prove_replacing,
     idp_instance::connection::{ALIVE_MS, ANEW_MS, Asking, Connection, KEPT_MS, Returned, begin, complete},
 };
@@ -149,7 +151,8 @@ impl Provider<'_> {
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        let Some(provider) = offered(&circumstances, &examined, sent.instance).cloned() else {
+        let offered = offered(&circumstances, &examined, sent.instance).cloned();
+        let Some((provider, tenant)) = offered.zip(circumstances.tenant_of(&examined)) else {
             return Ok((self.step(visit, kept, circumstances, examined).await?, Judged::Not));
         };
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
@@ -164,13 +167,17 @@ impl Provider<'_> {
         let asked = Instant::now();
         let completed = complete(self.asking(visit.now), connection, returned).await;
         self.counts.providers.note(provider.id, completed.has_passed(), asked.elapsed());
-        let Some(told) = Told::of(&completed, &provider).filter(|_| completed.has_passed()) else {
+        let Some(mut told) = Told::of(&completed, &provider).filter(|_| completed.has_passed()) else {
             log(&provider, &completed.checks);
             return Ok((
                 failed(kept, if is_denied { "provider_denied" } else { "provider_failed" }),
                 Judged::Not,
             ));
         };
+        if let Err(Unusable(reason)) = self.fill(&mut told, (tenant, provider.id)).await? {
+            tracing::error!(%tenant, instance = %provider.id, reason, "claim rules cannot run: nobody signs in by an identity provider");
+            return Ok((failed(kept, "unexpected"), Judged::Not));
+        }
         self.end_external(visit, (kept, circumstances), (provider, secret, told)).await
     }
 

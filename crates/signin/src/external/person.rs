@@ -25,13 +25,13 @@ pub fn find_or_create(
 ) -> Result<Option<Uuid>, Problem> {
     match find(tx, provider.id, &told.subject)? {
         Identity::Counts(person) => {
-            update_external(context, tx, (provider.id, person), told.profile())?;
+            update_external(context, tx, (provider.id, person), told.profile.clone())?;
             Ok(Some(person))
         }
         Identity::None if provider.creates_platform_users && may_be_new => {
             let instance = ExternalInstance { id: provider.id, subscription: provider.subscription };
             let whose = ExternalSubject { issuer: told.issuer.clone(), subject: told.subject.clone() };
-            create_external(context, tx, instance, &whose, told.profile()).map(Some)
+            create_external(context, tx, instance, &whose, told.profile.clone()).map(Some)
         }
         Identity::None | Identity::Over => Ok(None),
     }

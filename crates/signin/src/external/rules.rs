@@ -1,0 +1,53 @@
+//! Claim rules before what a provider told sets the fields of a platform user.
+
+use std::sync::Arc;
+
+use chancery_claims::{Claim, Source};
+use chancery_management::claim_rule::{InForce, Place, Unusable, run};
+use chancery_resource::{Problem, Purpose, StoreError, Work};
+use chancery_store::Mode;
+use uuid::Uuid;
+
+use super::claims::Told;
+use crate::provider::Provider;
+
+/// The types and values of the claims that rules forwarded.
+type Ruled = Result<Vec<(String, String)>, Unusable>;
+
+impl Provider<'_> {
+    /// Fills the fields of the platform user by what the rules of the subscription and of the tenant forward of the provider's claims.
+    /// Where they are for is of tokens alone. The inner error: the rules cannot run.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn fill(
+        self,
+        told: &mut Told,
+        (tenant, instance): (Uuid, Uuid),
+    ) -> Result<Result<(), Unusable>, Problem> {
+        let place = Place { app: None, instance: Some(instance), tenant: Some(tenant) };
+        let reading =
+            self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| InForce::read(tx, place));
+        let rules = reading.await?;
+        let claims = told.claims.clone();
+        if rules.is_empty() {
+            told.fill(&claims);
+            return Ok(Ok(()));
+        }
+        let work = Work::new(Purpose::Claims, move || -> Ruled {
+            let claims: Vec<Claim> = claims
+                .into_iter()
+                .map(|(claim_type, value)| Claim { claim_type, value, source: Source::IdentityProvider })
+                .collect();
+            let forwarded = run(&*rules.compile()?, &claims, false)?.outcome.claims;
+            Ok(forwarded.into_iter().map(|claim| (claim.claim_type, claim.value)).collect())
+        });
+        let done: Arc<Ruled> = self
+            .pool
+            .run(Some(tenant), work)
+            .await?
+            .downcast()
+            .map_err(|_| StoreError::Internal("the result of claim rules is of another kind".into()))?;
+        Ok(Arc::unwrap_or_clone(done).map(|claims| told.fill(&claims)))
+    }
+}

@@ -19,6 +19,7 @@ mod device;
 mod event;
 mod explain;
 mod external;
+mod external_answers;
 mod external_kinds;
 mod external_options;
 mod external_page;

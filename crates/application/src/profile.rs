@@ -1,6 +1,7 @@
 //! Entries of platform users who come from no user store, by key: what they answered when they signed in.
+//! Administrators correct and delete them.
 
-use chancery_record::{EntryValue, KEY, Key, OWNER, Record as _, SHOWN, Token, record};
+use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, Record as _, SHOWN, Token, record};
 use chancery_resource::{
     Context, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, new_row,
 };
@@ -12,11 +13,11 @@ record! {
     /// A key and value entry of a platform user who comes from no user store.
     pub struct ApplicationUserProfile {
         /// The platform user.
-        application_user_id: ApplicationUserId = OWNER.write_only(),
+        application_user_id: ApplicationUserId = OWNER,
         /// The entry's key, unique for the platform user; upper and lower case differ.
         key: Key = KEY,
         /// Its value.
-        value: Option<EntryValue> = SHOWN,
+        value: Option<EntryValue> = OPEN,
         /// Changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
@@ -24,7 +25,7 @@ record! {
 
 /// The entries of platform users.
 pub static APPLICATION_USER_PROFILE: Shape =
-    Shape::of::<ApplicationUserProfile>("ApplicationUserProfile", "platform_profile", Reach::Part)
+    Shape::of::<ApplicationUserProfile>("ApplicationUserProfile", "platform_profile", Reach::All)
         .owned(&APPLICATION_USER, "application_user_rid")
         .open()
         .unique(&[Unique::new(

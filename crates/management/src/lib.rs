@@ -101,6 +101,7 @@ static OPERATIONS: &[&[Op]] = &[
     &role_assignment::OPERATIONS,
     effective_permissions::OPERATIONS,
     application::OPERATIONS,
+    application::PROFILES,
     identity_replacement::OPERATIONS,
     passkey_trust::OPERATIONS,
     sign_in::session::OPERATIONS,

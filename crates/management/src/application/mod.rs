@@ -1,9 +1,13 @@
-//! Platform users and groups, to be read: synchronizing a user store writes them.
+//! Platform users and groups, to be read: synchronizing a user store writes them. What people from elsewhere answered to
+//! questionnaires is kept here alone, so it is corrected and deleted here.
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
+use chancery_application::{
+    APPLICATION_GROUP, APPLICATION_USER, APPLICATION_USER_PROFILE, ApplicationGroup, ApplicationUser,
+};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, Tx,
-    find_row, list_of, list_where,
+    Action as A, Answer, Call, Custom, Method as M, Op,
+    Permit::{self, ApplicationData, SubscriptionAdmin},
+    Problem, Shape, Tx, find_row, list_of, list_where,
 };
 
 use crate::{idp_instance::IDP_INSTANCE, tenant::TENANT};
@@ -25,6 +29,57 @@ const fn user(name: &'static str, path: &'static str, action: A, summary: &'stat
 const fn group(name: &'static str, path: &'static str, action: A, summary: &'static str) -> Op {
     op(name, path, &APPLICATION_GROUP, action, summary)
 }
+
+const ENTRIES: &str = "/ApplicationUser/{applicationUserId}/ApplicationUserProfile";
+const ENTRY: &str = "/ApplicationUser/{applicationUserId}/ApplicationUserProfile/{key}";
+
+const fn entry(
+    name: &'static str,
+    method: M,
+    path: &'static str,
+    permit: Permit,
+    action: A,
+    summary: &'static str,
+) -> Op {
+    Op::new(name, method, path, permit, &APPLICATION_USER_PROFILE, action, summary).added()
+}
+
+/// The operations on the entries of platform users who come from no user store.
+pub static PROFILES: &[Op] = &[
+    entry(
+        "GetApplicationUserProfiles",
+        M::Get,
+        ENTRIES,
+        ApplicationData,
+        A::List,
+        "Lists the entries of a platform user.",
+    ),
+    entry("GetApplicationUserProfile", M::Get, ENTRY, ApplicationData, A::Read, "Reads an entry."),
+    entry(
+        "UpdateApplicationUserProfile",
+        M::Put,
+        ENTRY,
+        SubscriptionAdmin,
+        A::Replace,
+        "Replaces an entry's value.",
+    ),
+    entry(
+        "PatchApplicationUserProfile",
+        M::Patch,
+        ENTRY,
+        SubscriptionAdmin,
+        A::Patch,
+        "Changes an entry's value.",
+    ),
+    entry(
+        "DeleteApplicationUserProfile",
+        M::Delete,
+        ENTRY,
+        SubscriptionAdmin,
+        A::Delete,
+        "Deletes an entry.",
+    ),
+];
 
 const OF_TENANT: A = A::Custom(Custom::listing(of_tenant));
 

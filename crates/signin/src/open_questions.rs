@@ -14,6 +14,8 @@ use crate::person::Admitted;
 
 /// The most items on one page. What is beyond them is asked on the next.
 const MOST: usize = 20;
+/// The most bytes of the answers of one page, as a form has them. A form has 64 KiB at most, of which some is for other fields.
+const MOST_BYTES: usize = 62 << 10;
 
 /// The fields of people who come from no user store that stand for an answer under their names.
 const FIELDS: [&Field; 5] = [
@@ -96,6 +98,50 @@ pub fn read(
         Ok(())
     })?;
     items.retain(|item| !filled.contains(item.key.as_str()));
-    items.truncate(MOST);
+    items.truncate(fitting(&items));
     Ok(items)
+}
+
+/// How many of these items go on one page.
+fn fitting(items: &[Item]) -> usize {
+    let mut room = MOST_BYTES;
+    let fits = |item: &&Item| {
+        let rest = room.checked_sub(item.field_bytes());
+        room = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    items.iter().take(MOST).take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
+    use uuid::Uuid;
+
+    use super::{MOST, MOST_BYTES, fitting};
+
+    fn items(lengths: &[Option<i64>]) -> Vec<Item> {
+        let item = |max_length: &Option<i64>| Item {
+            id: Uuid::nil(),
+            key: "team".to_owned(),
+            label: "Which team?".to_owned(),
+            is_required: true,
+            min_length: None,
+            max_length: *max_length,
+            format: ValidationFormat::None,
+            pattern: None,
+        };
+        lengths.iter().map(item).collect()
+    }
+
+    #[test]
+    fn answers_within_their_bounds_fit_one_form() {
+        assert_eq!(fitting(&items(&[None; 30])), MOST);
+        // the longest answer that there is has a page of its own, at least
+        assert_eq!(fitting(&items(&[Some(4_000), Some(4_000)])), 1);
+        assert_eq!(fitting(&items(&[Some(9_000), Some(100), None])), 3);
+        assert_eq!(fitting(&items(&[Some(1_100), None, Some(4_000), None])), 2);
+        let all = items(&[None; MOST]);
+        assert!(all.iter().map(Item::field_bytes).sum::<usize>() <= MOST_BYTES);
+    }
 }

@@ -1,9 +1,17 @@
 //! The rules of one item's configuration.
 
 use chancery_claims::Pattern;
+use chancery_record::ShortText;
 use uuid::Uuid;
 
 use super::ValidationFormat;
+
+/// The most bytes of a form that one character takes: four bytes of UTF-8, each as `%XX`.
+const CHARACTER: usize = 12;
+/// The most bytes of a form that the name of an item's field takes.
+const NAME: usize = 48;
+/// The most bytes of a form for an answer without `maxLength`: those of 256 characters, of whatever kind.
+const UNBOUNDED: usize = 256 * CHARACTER;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +46,30 @@ pub enum Member {
 }
 
 impl Item {
+    /// Whether an answer is not too long: by its characters, and without `maxLength` also by the bytes that it takes in a form, so that
+    /// many such items fit one page.
+    pub fn has_room_for(&self, answer: &str) -> bool {
+        answer.chars().count() <= self.longest() && form_bytes(answer) <= self.most_bytes()
+    }
+
+    /// The most characters of an answer.
+    fn longest(&self) -> usize {
+        let most = ShortText::RULE.max;
+        self.max_length.map_or(most, |length| usize::try_from(length).unwrap_or_default().min(most))
+    }
+
+    /// The most bytes that an answer takes in a form.
+    fn most_bytes(&self) -> usize {
+        let is_over = |least: i64| usize::try_from(least).is_ok_and(|least| least > UNBOUNDED / CHARACTER);
+        let is_bounded = self.max_length.is_some() || self.min_length.is_some_and(is_over);
+        if is_bounded { CHARACTER * self.longest() } else { UNBOUNDED }
+    }
+
+    /// The most bytes that its field takes in a form.
+    pub fn field_bytes(&self) -> usize {
+        NAME + self.most_bytes()
+    }
+
     /// The pattern in effect; empty where the format has none.
     fn counted(&self) -> Result<&str, String> {
         match (self.format, self.pattern.as_deref().unwrap_or_default()) {
@@ -57,6 +89,11 @@ impl Item {
     pub fn weigh(&self) -> Result<u64, (Member, String)> {
         self.counted().and_then(Pattern::weigh).map_err(|detail| (Member::ValidationPattern, detail))
     }
+}
+
+/// The bytes that a text takes in a form.
+fn form_bytes(text: &str) -> usize {
+    form_urlencoded::byte_serialize(text.as_bytes()).map(str::len).sum()
 }
 
 /// What is wrong with an item, for people; its pattern aside, see [`Item::weigh`].
@@ -97,6 +134,31 @@ mod tests {
 
     fn members(item: &Item) -> Vec<Member> {
         check_item(item).into_iter().map(|(member, _)| member).collect()
+    }
+
+    #[test]
+    fn an_answer_is_bounded_whatever_the_item_says() {
+        let takes = |max_length, min_length, letter: &str, count| {
+            Item { max_length, min_length, ..item() }.has_room_for(&letter.repeat(count))
+        };
+        for (max_length, min_length, letter, most) in [
+            (None, None, "x", 3_072),
+            (None, None, "ä", 512),
+            (None, None, "🐜", 256),
+            (None, Some(256), "🐜", 256),
+            (None, Some(257), "🐜", 4_000),
+            (Some(5), None, "🐜", 5),
+            (Some(300), Some(2), "🐜", 300),
+            (Some(9_000), None, "🐜", 4_000),
+        ] {
+            assert!(takes(max_length, min_length, letter, most), "{max_length:?} {min_length:?} {letter}");
+            assert!(
+                !takes(max_length, min_length, letter, most + 1),
+                "{max_length:?} {min_length:?} {letter}"
+            );
+        }
+        let bounded = Item { max_length: Some(2), ..item() };
+        assert_eq!((bounded.field_bytes(), item().field_bytes()), (72, 3_120));
     }
 
     #[test]

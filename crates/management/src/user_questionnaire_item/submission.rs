@@ -76,9 +76,7 @@ fn check_answer(item: &Item, answer: &str) -> Result<String, AnswerFault> {
         return if item.is_required { Err(AnswerFault::Blank) } else { Ok(String::new()) };
     }
     let length = answer.chars().count();
-    let longest = ShortText::RULE.max;
-    let is_over = |most: i64| usize::try_from(most).is_ok_and(|most| length > most);
-    if length > longest || item.max_length.is_some_and(is_over) {
+    if !item.has_room_for(answer) {
         return Err(AnswerFault::Long);
     }
     if item.min_length.is_some_and(|least| usize::try_from(least).is_ok_and(|least| length < least)) {

@@ -23,6 +23,7 @@ mod external_answers;
 mod external_kinds;
 mod external_options;
 mod external_page;
+mod external_preview;
 mod external_replacement;
 mod external_rules;
 mod external_sign_out;

@@ -40,7 +40,7 @@ pub use replay::ReplayId;
 pub use rights::{Caller, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
 pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
-pub use stores::{may_read_users, opens, store_names};
+pub use stores::{may_read_people, opens, store_names};
 pub use token_service::{IdTokenHint, TokenService, all_audit_keys};
 pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};
 

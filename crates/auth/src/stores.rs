@@ -3,8 +3,9 @@
 use chancery_record::Value;
 use chancery_resource::{HeldRole, LIST, Permit, RoleScope, Sql};
 use chancery_store::{Error, Tx};
+use uuid::Uuid;
 
-use crate::{Caller, StoreContext, decide, permit::covers};
+use crate::{Caller, StoreContext, decide};
 
 /// What opens a user store to a caller: its people, or its trail.
 const OPENING: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
@@ -14,9 +15,24 @@ pub fn opens(caller: &Caller, store: &StoreContext) -> bool {
     OPENING.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
 }
 
-/// Whether roles let their holder read the users of a store, and all that is known of them there.
-pub fn may_read_users(roles: &[HeldRole], store: &StoreContext) -> bool {
-    roles.iter().any(|held| held.role.satisfies(Permit::UserStore) && covers(held.scope, store))
+/// Whether roles let their holder read the people of an instance, and all that is known of them there: of a user store, or of an
+/// external identity provider.
+///
+/// # Errors
+/// Errors of the store.
+pub fn may_read_people(tx: &mut Tx<'_>, roles: &[HeldRole], instance: Uuid) -> Result<bool, Error> {
+    let text = "SELECT i.subscription_id, s.customer_id FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
+        WHERE i.id = ?1";
+    let found = tx.one(text, &[instance.into()], |row| Ok((row.id(0)?, row.id(1)?)))?;
+    let Some((subscription, customer)) = found else { return Ok(false) };
+    let covers = |scope: RoleScope| match scope {
+        RoleScope::System => true,
+        RoleScope::Customer(id) => id == customer,
+        RoleScope::Subscription(id) => id == subscription,
+        RoleScope::IdpInstance(id) => id == instance,
+        RoleScope::Tenant(_) | RoleScope::Nothing => false,
+    };
+    Ok(roles.iter().any(|held| held.role.satisfies(Permit::UserStore) && covers(held.scope)))
 }
 
 /// The names of the active user stores in which a caller may do something, in their order, and at most so many.

@@ -4,7 +4,7 @@
 mod document;
 
 use chancery_application::APPLICATION_USER;
-use chancery_auth::{load_store_context, may_read_users};
+use chancery_auth::may_read_people;
 use chancery_flow::{Consent, NotAdmitted};
 use chancery_management::{
     client_app::{CLIENT_APP, token_preview::TokenPreview},
@@ -32,6 +32,7 @@ use crate::{
     granted::Granted,
     person,
     provider::asked_of,
+    session,
     tokens::Lifetimes,
 };
 
@@ -66,7 +67,7 @@ fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<Ready, Json>, Problem>
         return Ok(Err(refused(Place::default(), refusal)));
     };
     let place = find_place(tx, &application, &asked)?;
-    // what follows reads the person's user in this store
+    // what follows reads what is known of the person there
     if let Some(instance) = place.instance {
         check_may_read(context, tx, instance)?;
     }
@@ -114,8 +115,7 @@ fn read(
         resources: checked.request.resources,
         cnf: None,
         requested,
-        // people of user stores alone have a preview
-        provider_claims: Vec::new(),
+        provider_claims: provider_claims(context, tx, (person, instance))?,
     };
     let Some(preview) = Preview::read(tx, &application, &granted, &admitted)? else {
         return Ok(Err(not_admitted(NotAdmitted::Account)));
@@ -147,7 +147,7 @@ const fn not_admitted(why: NotAdmitted) -> Refusal {
             "The client app is restricted, and neither the person nor a group of the person is authorized."
         }
         NotAdmitted::Account | NotAdmitted::PasswordExpired | NotAdmitted::SecondFactorUnavailable => {
-            "The person's user in the store is locked, not active, or not valid now."
+            "The person, or the person's user in the store, is locked, not active, or not valid now."
         }
     };
     Refusal::new(Code::AccessDenied, detail)
@@ -170,16 +170,28 @@ fn check_named(context: &Context, tx: &mut Tx<'_>, asked: &TokenPreview) -> Resu
     Ok(())
 }
 
-/// Refuses who may not read the users of a store: tokens tell more of a person than the platform user does.
+/// Refuses who may not read the people of an instance: tokens tell more of a person than the platform user does.
 fn check_may_read(context: &Context, tx: &mut Tx<'_>, instance: Uuid) -> Result<(), Problem> {
-    let store = load_store_context(tx, &instance.to_string())?;
-    match (&context.authority, store) {
-        (Authority::Roles(held), Some(store)) if may_read_users(held, &store) => Ok(()),
+    match &context.authority {
+        Authority::Roles(held) if may_read_people(tx, held, instance)? => Ok(()),
         _ => {
-            let detail = "None of the caller's roles lets it read the users of the person's user store.";
+            let detail = "None of the caller's roles lets it read the users of the person's user store or identity provider.";
             Err(Problem::new(ProblemKind::Forbidden, detail))
         }
     }
+}
+
+/// What an external identity provider told in the session of a person that was used last; nothing where there is none.
+fn provider_claims(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (person, instance): (Uuid, Uuid),
+) -> Result<Vec<(String, String)>, StoreError> {
+    let text = "SELECT id FROM sign_in_session WHERE person_id = ?1 AND idp_instance_id = ?2 AND ended_on IS NULL \
+        AND expires_on > ?3 AND provider_claims IS NOT NULL ORDER BY used_on DESC, id DESC LIMIT 1";
+    let key = [person.into(), instance.into(), context.now.0.into()];
+    let Some(session) = tx.one(text, &key, |row| row.id(0))? else { return Ok(Vec::new()) };
+    session::provider_claims(tx, &context.app.master, (session, instance))
 }
 
 /// The tenant and the instance: those that are asked for, else the first ones where the person has an identity.
@@ -188,9 +200,9 @@ fn find_place(tx: &mut Tx<'_>, application: &Application, asked: &TokenPreview) 
     let tenants = application.tenants.iter();
     let tenants = tenants.filter(|tenant| asked.tenant_id.is_none_or(|id| id.0 == tenant.facts.id));
     let of_tenant = |tenant: &crate::application::ServingTenant| {
-        let mut stores = tenant.stores.iter().map(|store| store.id);
+        let mut instances = tenant.facts.instances.iter().map(|instance| instance.id);
         let fits = |id: &Uuid| known.contains(id) && asked.idp_instance_id.is_none_or(|asked| asked.0 == *id);
-        Some(Place { tenant: Some(tenant.facts.id), instance: Some(stores.find(fits)?) })
+        Some(Place { tenant: Some(tenant.facts.id), instance: Some(instances.find(fits)?) })
     };
     let mut places = tenants.filter_map(of_tenant);
     Ok(places.next().unwrap_or_default())

@@ -75,7 +75,8 @@ pub static OPERATIONS: &[Op] = &[Op::new(
         .taking(Body::Form(&BODY))
         .replying(Reply::Json(&REPLY)),
     ),
-    "Tells what ID token, access token and UserInfo endpoint would tell the client app of a person, and by what. Nothing is issued.",
+    "Tells what ID token, access token and UserInfo endpoint would tell the client app of a person, and by what. Nothing is issued. What \
+     an identity provider told is that of the person's session that was used last.",
 )
 .added()];
 

@@ -1,0 +1,53 @@
+//! What tokens would tell of people from elsewhere is what they tell.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{
+    BASE, claim_rules, claims,
+    external::{people, set_up, tokens},
+    preview,
+};
+use crate::{
+    id,
+    provider_trial::{of_this_machine, stand_in::Behaviour},
+};
+
+on_both_engines! {
+    [of_this_machine]
+    async fn a_preview_of_a_person_from_elsewhere_tells_what_tokens_tell(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let told = json!({ "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "nickname": "Countess" });
+        provider.behave(Behaviour { claims: told, ..Behaviour::default() });
+        let rule = json!({
+            "name": "department", "ruleType": "Filter", "ruleLevel": "ClientAppIdpInstance", "inputSource": "IdentityProvider",
+            "typeEvaluationRule": "^department$", "applyToIdpInstanceId": instance["id"], "clientApps": [{ "id": home.app["id"] }],
+        });
+        world.make("ClaimRule", rule).await;
+        let issued = tokens(&world, &home, &provider, &[("scope", "openid profile email")]).await;
+        let documents = [
+            claims(&issued["id_token"]),
+            claim_rules::userinfo(&world, &issued).await,
+            claims(&issued["access_token"]),
+        ];
+        assert_eq!(documents[0]["department"], "Analysis");
+        let person = people(&world, &instance).await.remove(0);
+        let shown = preview::preview(&world, &home, id(&person), json!({ "scope": "openid profile email" })).await;
+        assert_eq!(shown["idpInstanceId"], instance["id"], "{shown:#}");
+        preview::assert_told(&shown, &documents);
+        // without a session what the platform knows is left
+        world.admin.post(&format!("{BASE}/ApplicationUser/{}/signout", id(&person)), json!(null)).await.expect(204);
+        let shown = preview::preview(&world, &home, id(&person), json!({ "scope": "openid profile email" })).await;
+        let names: Vec<&str> =
+            shown["idToken"]["claims"].as_array().unwrap().iter().map(|claim| claim["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"given_name") && !names.contains(&"department"), "{names:?}");
+        // it is for who reads the people of the instance
+        let body = json!({ "platformUserId": person["id"] });
+        let path = format!("{BASE}/ClientApp/{}/tokens/preview", id(&home.app));
+        let tenant = home.tenant.parse().unwrap();
+        let roles = [("TenantAdmin", Some(tenant), None), ("ApplicationDataReader", Some(tenant), None)];
+        world.client("reader", &roles).await.post(&path, body.clone()).await.problem(403, "forbidden");
+        let administrator = world.client("administrator", &[("SubscriptionAdmin", None, None)]).await;
+        assert_eq!(administrator.post(&path, body).await.is(200).json()["refusal"], json!(null));
+    }
+}

@@ -20,6 +20,7 @@ mod event;
 mod explain;
 mod external;
 mod external_answers;
+mod external_codes;
 mod external_kinds;
 mod external_options;
 mod external_page;

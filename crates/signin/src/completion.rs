@@ -51,8 +51,6 @@ pub struct Completion {
     cookie: Option<SessionCookie>,
     origin: Origin,
     request: AuthorizationRequest,
-    /// What an external provider told in this flow.
-    told: Option<ToldElsewhere>,
 }
 
 impl Provider<'_> {
@@ -74,7 +72,6 @@ impl Provider<'_> {
             cookie: visit.session_cookie(&self.context.master),
             origin: visit.origin.clone(),
             request,
-            told: kept.told.clone(),
         })
     }
 
@@ -126,8 +123,9 @@ impl Provider<'_> {
 impl Completion {
     /// The same, where an external provider told this.
     #[must_use]
-    pub fn with_told(self, told: ToldElsewhere) -> Self {
-        Self { told: Some(told), ..self }
+    pub fn with_told(mut self, told: ToldElsewhere) -> Self {
+        self.circumstances.told = Some(told);
+        self
     }
 
     /// The browser's sessions.
@@ -195,10 +193,7 @@ impl Completion {
         let tenant = application.tenant(identified.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let (new, options) = (SessionCookie::new(&self.app.master), &tenant.options);
         let former = (self.cookie.as_ref(), &new, sessions);
-        let told = self
-            .told
-            .as_ref()
-            .filter(|told| (told.person, told.instance) == (identified.person, identified.instance));
+        let told = self.circumstances.told_of(identified);
         let id = session::establish(context, tx, former, (identified, told), (self.keeps, tenant))?;
         self.record_sign_in(context, tx, examined, id)?;
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));

@@ -5,7 +5,7 @@ use chancery_flow::{
     SecondFactors, Urgency, acr_of,
 };
 use chancery_management::user_questionnaire_item::Item;
-use chancery_record::Timestamp;
+use chancery_record::{Email, Timestamp};
 use chancery_resource::settings::{TenantOption, UserStoreOption};
 use chancery_resource::{Problem, StoreError, Tx};
 use chancery_userstore::answers::is_contact;
@@ -15,10 +15,12 @@ use chancery_userstore::user::PasswordDue;
 use crate::{
     application::{OfferedStore, ServingTenant},
     consent::consent_of,
+    kept_flow::ToldElsewhere,
     open_questions,
-    person::{self, Admitted},
+    person::{self, Admitted, Contact},
     provider::{Circumstances, context_of_store},
     second_factor::{Asked, asked_for, facts_of},
+    session,
 };
 
 /// The name by which the offer of a passkey rests.
@@ -52,11 +54,14 @@ impl Circumstances {
         let (Some(tenant), Some(offered)) = (tenant, offered) else {
             return Ok((refused(NotAdmitted::NoIdentity), None));
         };
-        let admitted = match admitted {
+        let mut admitted = match admitted {
             Ok(admitted) => admitted,
             Err(why) => return Ok((refused(why), None)),
         };
         let store = offered.store();
+        if store.is_none() && asked_for(application, tenant, offered).sends_codes() {
+            self.take_told_contact(tx, identified, &mut admitted.contact)?;
+        }
         let looking = Looking { circumstances: self, identified, tenant, store, admitted: &admitted, now };
         let asked = asked_for(application, tenant, offered);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
@@ -89,6 +94,48 @@ impl Circumstances {
         };
         Ok((facts, Some(KnownPerson { admitted, questions })))
     }
+}
+
+impl Circumstances {
+    /// What an external identity provider told of a person in this flow.
+    pub(crate) fn told_of(&self, identified: &Identified) -> Option<&ToldElsewhere> {
+        let is_it =
+            |told: &&ToldElsewhere| (told.person, told.instance) == (identified.person, identified.instance);
+        self.told.as_ref().filter(is_it)
+    }
+
+    /// Takes the address and the number of a person from elsewhere from what the provider told in this flow, else in the session.
+    fn take_told_contact(
+        &self,
+        tx: &mut Tx<'_>,
+        identified: &Identified,
+        contact: &mut Contact,
+    ) -> Result<(), StoreError> {
+        let of_session =
+            |session| session::provider_claims(tx, &self.app.master, (session, identified.instance));
+        let claims = match self.told_of(identified) {
+            Some(told) => told.claims.clone(),
+            None => identified.session.map(of_session).transpose()?.unwrap_or_default(),
+        };
+        let value =
+            |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.as_str());
+        // what the provider itself denies is no proof
+        let told = |name: &str, verified: &str| value(name).filter(|_| value(verified) != Some("false"));
+        let email = told("email", "email_verified").and_then(|email| Email::new(email.to_owned()).ok());
+        contact.email = email.map(|email| email.as_str().to_owned());
+        contact.phone = told("phone_number", "phone_number_verified").and_then(dialled);
+        Ok(())
+    }
+}
+
+/// A telephone number in the form of E.164; `None` for a text that is none. People write them with blanks and the like.
+fn dialled(text: &str) -> Option<String> {
+    let digits = text.strip_prefix('+')?;
+    let number: String = digits.chars().filter(|letter| !" -./()".contains(*letter)).collect();
+    let is_number = (7..=15).contains(&number.len())
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && !number.starts_with('0');
+    is_number.then(|| format!("+{number}"))
 }
 
 fn refused(why: NotAdmitted) -> PersonFacts {
@@ -302,5 +349,20 @@ impl Looking<'_> {
         let text = "SELECT expires_on FROM offer_rest WHERE person_id = ?1 AND offer = ?2";
         let until = tx.one(text, &[self.identified.person.into(), PASSKEY_OFFER.into()], |row| row.int(0))?;
         Ok(until.is_some_and(|until| until > self.now.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dialled;
+
+    #[test]
+    fn numbers_are_dialled_in_one_form() {
+        assert_eq!(dialled("+49 (40) 123-456").as_deref(), Some("+4940123456"));
+        for odd in
+            ["040 123456", "+49", "+049 123456", "+49 40 123456;ext=1", "+1234567890123456", "+49 40 12345x"]
+        {
+            assert_eq!(dialled(odd), None, "{odd}");
+        }
     }
 }

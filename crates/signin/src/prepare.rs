@@ -15,7 +15,7 @@ use crate::{
     kept_flow::KeptFlow,
     outcome::{Outcome, PageError},
     page::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
-    provider::{Circumstances, Examined, Provider, Visit, context_of_store},
+    provider::{Circumstances, Examined, Provider, Visit, context_of, context_of_store},
     second_factor::{Destination, Enrolling, Purpose, Sending, destination, send, take_back},
 };
 
@@ -138,21 +138,23 @@ impl Provider<'_> {
         again: bool,
     ) -> Result<(Option<(Destination, i64)>, Option<&'static str>), Problem> {
         let not_sent = Ok((None, Some("code_not_sent")));
-        let (Some(store), Some(admitted), Some(user), Some(identified)) = (
-            store_of(circumstances, examined),
-            examined.admitted.clone(),
-            examined.user().map(|user| user.user_id),
-            examined.due.identified(),
-        ) else {
+        let (Some(admitted), Some(identified)) =
+            (examined.admitted.clone(), examined.due.identified().cloned())
+        else {
             return not_sent;
         };
-        let Some(purpose) = purpose_of(circumstances, examined) else { return not_sent };
-        let (app, now, store, person) =
-            (Arc::clone(self.context), visit.now, store.clone(), identified.person);
+        let tenant = circumstances.application.tenant(identified.tenant);
+        let offered = tenant.and_then(|tenant| tenant.offered(identified.instance));
+        let purpose = purpose_of(circumstances, examined);
+        let Some((purpose, offered)) = purpose.zip(offered).filter(|(one, of)| one.can_be_sent(*of)) else {
+            return not_sent;
+        };
+        let store = offered.store().cloned();
+        let (app, now, person) = (Arc::clone(self.context), visit.now, identified.person);
+        let user = admitted.user.as_ref().map_or(person, |user| user.user_id);
         let (digits, sent) = (purpose.digits(), purpose.clone());
         let sending = self.store.run("SendCode", Mode::Write, None, move |tx: &mut Tx<'_>| {
-            let mut context = context_of_store(&app, tx, store.id, now)?;
-            context.actor = Some(user);
+            let context = context_of(&app, tx, (&admitted, &identified), now)?;
             let to = match &purpose {
                 Purpose::Factor(factor) => destination(tx, factor.kind, &admitted)?,
                 Purpose::Email(address) => {
@@ -160,10 +162,7 @@ impl Provider<'_> {
                 }
             };
             let Some(to) = to else { return Ok(None) };
-            if !purpose.can_be_sent(&store) {
-                return Ok(None);
-            }
-            let sending = send(&context, tx, (&purpose, &store), (person, user), &to, again)?;
+            let sending = send(&context, tx, (&purpose, store.as_ref()), (person, user), &to, again)?;
             Ok::<_, Problem>(Some((to, sending)))
         });
         let Some((to, sending)) = sending.await? else { return not_sent };

@@ -19,7 +19,7 @@ use crate::{
     audience::{NamedResource, named_resources},
     claims::Requested,
     counts::Counts,
-    kept_flow::KeptFlow,
+    kept_flow::{KeptFlow, ToldElsewhere},
     people::{Asked, Names, names_of},
     person::{Admitted, StoreUser},
     record::Origin,
@@ -128,6 +128,8 @@ pub struct Circumstances {
     /// The cookie of a browser that is remembered.
     pub(crate) device: Option<Device>,
     is_of_device: bool,
+    /// What an external identity provider told in this flow.
+    pub(crate) told: Option<ToldElsewhere>,
     /// The tenants with a range of addresses that holds the browser's.
     in_range: Vec<Uuid>,
     /// What all operations share.
@@ -151,6 +153,7 @@ impl Circumstances {
             prefers_password: kept.prefers_password,
             device: visit.device.clone().map(|value| Device::of(&provider.context.master, value)),
             is_of_device: kept.device.is_some(),
+            told: kept.told.clone(),
             app: Arc::clone(provider.context),
         }
     }

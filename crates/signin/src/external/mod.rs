@@ -184,7 +184,7 @@ impl Provider<'_> {
     async fn end_external(
         self,
         visit: &Visit,
-        (mut kept, circumstances): (KeptFlow, Circumstances),
+        (mut kept, mut circumstances): (KeptFlow, Circumstances),
         (provider, secret, told): (OfferedProvider, Secret, Told),
     ) -> Result<(Outcome, Judged), Problem> {
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
@@ -203,6 +203,7 @@ impl Provider<'_> {
             Ended::Decided(decided, told) => {
                 // a session keeps it, where there is one already
                 kept.told = matches!(decided, Decided::GoOn(_)).then_some(told);
+                circumstances.told = kept.told.clone();
                 (self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)
             }
         })

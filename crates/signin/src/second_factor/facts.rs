@@ -20,6 +20,13 @@ pub struct Asked<'a> {
     pub usable: Vec<&'a OfferedFactor>,
 }
 
+impl Asked<'_> {
+    /// Whether one of them sends codes.
+    pub fn sends_codes(&self) -> bool {
+        self.usable.iter().any(|factor| factor.kind != CodeKind::Totp)
+    }
+}
+
 /// The second factors that are asked for in a sign-in at an instance.
 pub fn asked_for<'a>(
     application: &Application,
@@ -30,7 +37,7 @@ pub fn asked_for<'a>(
     let is_asked = |factor: &&OfferedFactor| {
         !is_any || factor.is_of_application || offered.factors().contains(&factor.id)
     };
-    let can_send = |factor: &&OfferedFactor| factor.can_send(offered.store());
+    let can_send = |factor: &&OfferedFactor| factor.can_send(offered);
     let usable = tenant.factors.iter().filter(is_asked).filter(can_send).collect();
     Asked { is_any, usable }
 }

@@ -24,7 +24,7 @@ pub use sent_code::{
     Destination, Purpose, Sending, Typed, destination, send, take_back, verify as verify_sent,
 };
 
-use crate::application::OfferedStore;
+use crate::application::{Offered, OfferedStore};
 
 /// A second factor of a tenant that can be used: an MFA instance.
 #[derive(Clone, Debug)]
@@ -68,25 +68,29 @@ impl OfferedFactor {
         })
     }
 
-    /// Whether it can reach people of this store; `None` for people from elsewhere, whom no codes are sent to.
-    fn can_send(&self, store: Option<&OfferedStore>) -> bool {
-        match (self.kind, store) {
-            (CodeKind::Totp, _) => true,
-            (_, None) => false,
-            (CodeKind::Email, Some(store)) => self.mail_sender(store).is_some(),
-            (CodeKind::Sms, Some(_)) => self.options.is_set(FactorOption::GATEWAY_URL),
+    /// Whether it can reach the people of an instance. Those of an external identity provider are reached where it is believed: it
+    /// alone says what addresses and numbers they have.
+    fn can_send(&self, offered: Offered<'_>) -> bool {
+        let is_believed = match offered {
+            Offered::Store(_) => true,
+            Offered::Provider(provider) => provider.is_believed,
+        };
+        match self.kind {
+            CodeKind::Totp => true,
+            CodeKind::Email => is_believed && self.mail_sender(offered.store()).is_some(),
+            CodeKind::Sms => is_believed && self.options.is_set(FactorOption::GATEWAY_URL),
         }
     }
 
-    /// Who sends its codes by mail: its own mail server, else the store's; `None` where neither can.
-    fn mail_sender<'a>(&'a self, store: &'a OfferedStore) -> Option<Sender<'a>> {
+    /// Who sends its codes by mail: its own mail server, else that of the person's store; `None` where neither can.
+    fn mail_sender<'a>(&'a self, store: Option<&'a OfferedStore>) -> Option<Sender<'a>> {
         let has_own = self.options.is_set(FactorOption::MAIL_SERVER_CONFIG);
         let senders = [
             self.options.get(FactorOption::EMAIL_SENDER_ADDRESS),
-            store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS),
+            store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS)),
         ];
         let address = senders.into_iter().find(|sender| !sender.is_empty())?;
-        let has_server = has_own || store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG);
+        let has_server = has_own || store.is_some_and(|store| store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG));
         has_server.then_some(Sender { mfa_instance: has_own.then_some(self.id), address })
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::OfferedFactor;
 use crate::{
-    application::OfferedStore,
+    application::{Offered, OfferedStore},
     person::{Admitted, Contact},
 };
 
@@ -70,11 +70,11 @@ impl Purpose {
         }
     }
 
-    /// Whether codes can be sent to people of this store.
-    pub fn can_be_sent(&self, store: &OfferedStore) -> bool {
+    /// Whether codes can be sent to people of this instance.
+    pub fn can_be_sent(&self, offered: Offered<'_>) -> bool {
         match self {
-            Self::Factor(factor) => factor.can_send(Some(store)),
-            Self::Email(_) => store.sends_mail(),
+            Self::Factor(factor) => factor.can_send(offered),
+            Self::Email(_) => offered.store().is_some_and(OfferedStore::sends_mail),
         }
     }
 
@@ -104,7 +104,8 @@ impl Destination {
     }
 }
 
-/// Where codes of this kind reach a person: the confirmed address or a verified contact; the confirmed number.
+/// Where codes of this kind reach a person: the confirmed address or a verified contact; the confirmed number. Of people from elsewhere
+/// these are the address and the number that a provider told which is believed.
 ///
 /// # Errors
 /// Errors of the store.
@@ -175,7 +176,7 @@ struct Kept {
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
-    (purpose, store): (&Purpose, &OfferedStore),
+    (purpose, store): (&Purpose, Option<&OfferedStore>),
     (person, user): (Uuid, Uuid),
     to: &Destination,
     again: bool,
@@ -223,8 +224,8 @@ pub fn send(
         let to = (to.value.as_str(), to.locale.as_deref());
         return Ok(Sending::Text(gateway.message(context, tx, to, &text)?));
     }
-    let of_store =
-        Sender { mfa_instance: None, address: store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
+    let address = store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS));
+    let of_store = Sender { mfa_instance: None, address };
     let sender = match purpose {
         Purpose::Factor(factor) => factor.mail_sender(store).unwrap_or(of_store),
         Purpose::Email(_) => of_store,

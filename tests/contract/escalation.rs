@@ -7,6 +7,7 @@ mod apps;
 mod attempt;
 mod people;
 mod planted;
+mod role_carriers;
 mod sequences;
 mod set_by_others;
 mod settings;

@@ -146,6 +146,26 @@ on_both_engines! {
         store.run("Test", Mode::Write, Some(epoch + 1), |tx| insert(tx, "c")).await.unwrap();
     }
 
+    /// What a transaction reads is cached for others by the epoch only where it is committed, and of one snapshot.
+    async fn an_epoch_is_settled_where_all_that_is_read_is_committed(world: World) {
+        let store = things(&world.app.store).await;
+        let epoch = store.epoch().await.unwrap();
+        for (mode, known) in [(Mode::Write, Some(epoch)), (Mode::Write, None), (Mode::Long, None)] {
+            let settled = store.run("Test", mode, known, |tx| tx.settled_epoch());
+            assert_eq!(settled.await.unwrap(), Some(epoch), "{mode:?}, {known:?}");
+        }
+        let is_snapshot = store.engine() == "sqlite";
+        let quick = store.run("Test", Mode::Quick, Some(epoch), |tx| tx.settled_epoch());
+        assert_eq!(quick.await.unwrap(), is_snapshot.then_some(epoch));
+        let advancing = write(&store, |tx| {
+            let before = tx.settled_epoch()?;
+            tx.advance_epoch()?;
+            Ok((before, tx.settled_epoch()?, tx.epoch()?))
+        });
+        assert_eq!(advancing.await.unwrap(), (Some(epoch), None, epoch + 1));
+        assert_eq!(write(&store, |tx| tx.settled_epoch()).await.unwrap(), Some(epoch + 1));
+    }
+
     async fn a_try_answers_and_leaves_nothing(world: World) {
         let store = things(&world.app.store).await;
         let tried = write(&store, |tx| {

@@ -9,29 +9,68 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
+use crate::role_carriers::{Granted, RoleCarriers, RoleGroups};
+
 /// The columns of a role assignment: the role, and what it was granted for with what that belongs to.
 pub(super) const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
 pub(super) const BELONGS: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
     LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
     LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
 
-/// A role with what it was granted for.
-type Granted = (RoleType, Lineage);
-/// Groups of a store that were granted roles.
-type RoleGroups = HashMap<Uuid, Vec<Granted>>;
-
 /// Finds the roles that users of the store carry.
 ///
 /// # Errors
 /// The store's.
 pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
-    let store = context.scope.of_store()?;
+    find(context, tx, users, |_| true)
+}
+
+/// Finds the roles that users of the store carry, at least those that count against who acts; all of them where that is somebody
+/// without roles.
+///
+/// # Errors
+/// The store's.
+pub fn counting_of_users(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    users: &[Uuid],
+) -> Result<Vec<CarriedRole>, Problem> {
+    let has_none = matches!(&context.authority, Authority::Roles(held) if held.is_empty());
+    find(context, tx, users, |(role, granted_for)| {
+        let carried = CarriedRole { row: Uuid::nil(), role: *role, granted_for: *granted_for };
+        has_none || context.authority.is_below(&carried)
+    })
+}
+
+/// Finds the roles that users of the store carry, at least those for which `counts` holds.
+fn find(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    users: &[Uuid],
+    counts: impl Fn(&Granted) -> bool,
+) -> Result<Vec<CarriedRole>, Problem> {
+    let store = context.scope.of_store()?.id;
+    let carriers = RoleCarriers::find(context, tx)?;
     let mut found = Vec::new();
-    let (elsewhere, groups) = direct_roles(tx, store.id, users, &mut found)?;
+    let (elsewhere, groups) = match &carriers {
+        Some(carriers) => {
+            let is_asked = carriers.has_people(&counts) || carriers.has_groups_beside(store, &counts);
+            let elsewhere = if is_asked {
+                roles_of_identities(tx, store, users, carriers, &mut found)?
+            } else {
+                Elsewhere::new()
+            };
+            (elsewhere, carriers.groups_of(store, &counts))
+        }
+        None => direct_roles(tx, store, users, &mut found)?,
+    };
     let rows: HashMap<Uuid, Vec<Uuid>> = users.iter().map(|id| (*id, vec![*id])).collect();
-    through_groups(tx, store.id, &rows, &groups, &mut found)?;
+    through_groups(tx, store, &rows, &groups, &mut found)?;
     for (instance, rows) in elsewhere {
-        let groups = role_groups(tx, instance)?;
+        let groups = match &carriers {
+            Some(carriers) => carriers.groups_of(instance, &counts),
+            None => role_groups(tx, instance)?,
+        };
         through_groups(tx, instance, &rows, &groups, &mut found)?;
     }
     Ok(found)
@@ -125,7 +164,10 @@ pub fn first_above(
 /// The store's.
 pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     let store = context.scope.of_store()?;
-    let granted = role_groups(tx, store.id)?;
+    let granted = match RoleCarriers::find(context, tx)? {
+        Some(carriers) => carriers.groups_of(store.id, |_| true),
+        None => role_groups(tx, store.id)?,
+    };
     if granted.is_empty() {
         return Ok(Vec::new());
     }
@@ -142,6 +184,39 @@ pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<
 /// Users by the instance where they have another identity: who they are there, and the rows of this store that are the same
 /// person.
 type Elsewhere = HashMap<Uuid, HashMap<Uuid, Vec<Uuid>>>;
+
+/// Finds the roles that the persons were assigned, and where else they have identities.
+fn roles_of_identities(
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    users: &[Uuid],
+    carriers: &RoleCarriers,
+    found: &mut Vec<CarriedRole>,
+) -> Result<Elsewhere, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT i.subject, u.id, o.idp_instance_id, o.subject FROM application_identity i \
+         JOIN application_user u ON u.rid = i.application_user_rid \
+         LEFT JOIN application_identity o ON o.application_user_rid = u.rid AND o.rid <> i.rid \
+         AND o.is_user_store_identity WHERE i.idp_instance_id = ",
+    )
+    .bind(instance)
+    .push(" AND i.subject IN ");
+    sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
+    let mut elsewhere = Elsewhere::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        // the subject of a user of a store is the user's id
+        let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
+        // a person with identities in several other stores is found several times
+        carry(id, carriers.of_person(row.id(1)?), found);
+        if !row.is_null(2)?
+            && let Ok(there) = Uuid::try_parse(row.text(3)?)
+        {
+            elsewhere.entry(row.id(2)?).or_default().entry(there).or_default().push(id);
+        }
+        Ok(())
+    })?;
+    Ok(elsewhere)
+}
 
 /// Finds the roles that the persons were assigned, where else they have identities, and the groups of the store that were
 /// granted roles: one exchange with the database.

@@ -12,6 +12,7 @@ mod makers;
 mod mirror;
 mod profile;
 mod reconcile;
+mod role_carriers;
 mod set_by_other;
 mod sign_in_roles;
 mod sign_out;
@@ -20,7 +21,8 @@ mod synchronize;
 mod user;
 
 pub use carried_roles::{
-    first_above, of_groups as roles_of_groups, of_people as roles_of_people, of_users as roles_of_users,
+    counting_of_users as counting_roles_of_users, first_above, of_groups as roles_of_groups,
+    of_people as roles_of_people, of_users as roles_of_users,
 };
 pub use external::{ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external};
 pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};

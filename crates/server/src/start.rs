@@ -346,6 +346,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         public_url: public_url.to_owned(),
         metadata,
         snapshot: ItemCache::default(),
+        role_carriers: ItemCache::default(),
         tails: Tails::default(),
         outbound,
         send_webhook: webhook::sender(config.event_networks.clone()),

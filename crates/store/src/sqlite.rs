@@ -55,7 +55,7 @@ pub struct Connection {
     /// The deadline of a reader. A write has none: ending it would end others' writes with it.
     deadline: Option<Deadline>,
     epoch: Arc<AtomicI64>,
-    read_only: bool,
+    pub read_only: bool,
 }
 
 impl Connection {
@@ -86,7 +86,7 @@ impl Connection {
     /// lane published last; a caller may know a later one already, which is no failure. A write reads the
     /// database, because an earlier write of the same commit may have advanced it.
     pub fn expect_epoch(&self, epoch: i64) -> Result<(), Error> {
-        let mut holds = self.epoch.load(Ordering::Acquire) <= epoch;
+        let mut holds = self.committed_epoch() <= epoch;
         if !self.read_only {
             self.query(crate::tx::EPOCH, &[], &mut |row| {
                 holds = row.int(0)? == epoch;
@@ -94,6 +94,11 @@ impl Connection {
             })?;
         }
         if holds { Ok(()) } else { Err(Error::Stale) }
+    }
+
+    /// The epoch of the last commit, as the lane published it.
+    pub fn committed_epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// Reads the epoch from the database and publishes it, after a commit that may have advanced it.

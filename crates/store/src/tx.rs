@@ -15,6 +15,9 @@ pub struct Tx<'c> {
     erases: bool,
     proof: Option<CommitProof>,
     commit_outcome: Option<CommitOutcome>,
+    /// The security epoch that the database was found to have.
+    epoch: Option<i64>,
+    has_advanced_epoch: bool,
 }
 
 /// The outcome of a commit that the operation itself requested.
@@ -47,6 +50,8 @@ impl<'c> Tx<'c> {
             erases: false,
             proof: None,
             commit_outcome: None,
+            epoch: None,
+            has_advanced_epoch: false,
         }
     }
 
@@ -320,6 +325,7 @@ impl<'c> Tx<'c> {
     /// Makes every process reload rights and settings before its next operation. Every change of a client,
     /// role, store, key or option calls it.
     pub fn advance_epoch(&mut self) -> Result<(), Error> {
+        self.has_advanced_epoch = true;
         self.queue_text("UPDATE security_epoch SET value = value + 1", Vec::new())
     }
 
@@ -329,7 +335,37 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.expect_epoch(epoch),
             Engine::Postgres(session) => session.queue_epoch(epoch),
         };
+        // a reader of SQLite does not look at the database
+        if outcome.is_ok() && !matches!(&self.engine, Engine::Sqlite(connection) if connection.read_only) {
+            self.epoch = Some(epoch);
+        }
         self.note(outcome)
+    }
+
+    /// The security epoch, where what this transaction reads may be used by other transactions that find the same epoch: all of
+    /// it is committed and of one snapshot. `None` where that is not so: a quick read of PostgreSQL has no snapshot, and the
+    /// epoch may have been advanced without a commit, by this transaction or on SQLite by an earlier one of the same commit.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn settled_epoch(&mut self) -> Result<Option<i64>, Error> {
+        let has_snapshot = match &self.engine {
+            Engine::Sqlite(_) => true,
+            Engine::Postgres(session) => session.has_snapshot(),
+        };
+        if self.has_advanced_epoch || !has_snapshot {
+            return Ok(None);
+        }
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.epoch()?,
+        };
+        self.epoch = Some(epoch);
+        let is_committed = match &self.engine {
+            Engine::Sqlite(connection) => connection.committed_epoch() == epoch,
+            Engine::Postgres(_) => true,
+        };
+        Ok(is_committed.then_some(epoch))
     }
 
     /// Sends the check of the epoch if it is still queued; otherwise does nothing.

@@ -76,6 +76,8 @@ pub struct AppContext {
     pub metadata: MetadataSource,
     /// The snapshot of those metadata that was read last.
     pub snapshot: ItemCache,
+    /// Who has roles by an assignment, by the security epoch.
+    pub role_carriers: ItemCache,
     /// Who waits for events.
     pub tails: Tails,
     /// Whether outbound traffic is enabled.

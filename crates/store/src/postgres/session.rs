@@ -224,6 +224,11 @@ impl Session {
         self.push(Queued { statement, parameters, expect: Expect::OneRow })
     }
 
+    /// Whether all statements until the end of the transaction read the same state.
+    pub const fn has_snapshot(&self) -> bool {
+        self.open
+    }
+
     pub fn queue_epoch(&mut self, epoch: i64) -> Result<(), Error> {
         let statement = Step::Prepared(self.prepare(EPOCH_IS)?);
         let parameters = vec![Value::Int(epoch)];

@@ -10,7 +10,7 @@ mod standing;
 mod states;
 mod unique_email;
 
-use chancery_application::{EndOf, first_above, roles_of_users, sign_out};
+use chancery_application::{EndOf, counting_roles_of_users, first_above, roles_of_users, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
@@ -139,7 +139,7 @@ record! {
 /// What of a user is protected where the user carries roles: all that decides who signs in as the user. Names, pictures and the
 /// like are not.
 static PROTECTION: Protection = Protection::new(
-    roles_of_users,
+    counting_roles_of_users,
     CarriedBy::Itself,
     &[
         User::FIRST_NAME.field(),

@@ -1,0 +1,101 @@
+//! Which platform users and which groups of user stores have roles by an assignment of their own. They are few, so they are read
+//! once for each security epoch: every change of an assignment, or of what a role is granted for, advances the epoch. Who is in a
+//! group, and which identities a person has, changes without a new epoch and is read in each transaction.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chancery_resource::{Context, LIST, Lineage, RoleType, StoreError, Tx};
+use uuid::Uuid;
+
+use crate::carried_roles::{BELONGS, ROLE, read_granted};
+
+/// A role with what it was granted for.
+pub type Granted = (RoleType, Lineage);
+/// Groups of a store that were granted roles.
+pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
+
+/// The most assignments that are cached. Beyond, each transaction looks up the roles of the people whom it is about: to read all
+/// of them anew for each epoch would take longer.
+const MOST: usize = LIST;
+
+/// Who was assigned roles, as of one security epoch.
+#[derive(Default)]
+pub struct RoleCarriers {
+    /// Platform users.
+    people: HashMap<Uuid, Vec<Granted>>,
+    /// Groups of user stores, by the store.
+    groups: HashMap<Uuid, RoleGroups>,
+}
+
+impl RoleCarriers {
+    /// Those whom this transaction finds, cached or read. `None` where they are too many, and where what the transaction reads may
+    /// not be cached.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn find(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Self>>, StoreError> {
+        let Some(epoch) = tx.settled_epoch()? else { return Ok(None) };
+        let cache = &context.app.role_carriers;
+        let known = if let Some(known) = cache.recall::<Option<Arc<Self>>>(epoch) {
+            known
+        } else {
+            let read = Arc::new(Self::read(tx)?.map(Arc::new));
+            cache.remember(epoch, Arc::clone(&read));
+            read
+        };
+        Ok(known.as_ref().clone())
+    }
+
+    /// Reads them; `None` where they are too many.
+    fn read(tx: &mut Tx<'_>) -> Result<Option<Self>, StoreError> {
+        let count = format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MOST + 1);
+        let count = tx.one(&count, &[], |row| row.int(0))?;
+        if count.and_then(|count| usize::try_from(count).ok()).is_none_or(|count| count > MOST) {
+            return Ok(None);
+        }
+        let people = format!(
+            "SELECT r.principal_id, {ROLE} FROM role_assignment r {BELONGS} WHERE r.principal_type = 'PlatformUser'"
+        );
+        // CROSS JOIN: SQLite begins with the assignments
+        let groups = format!(
+            "SELECT i.idp_instance_id, {ROLE}, i.subject FROM role_assignment r CROSS JOIN application_group p \
+             CROSS JOIN application_group_identity i {BELONGS} WHERE r.principal_type = 'PlatformGroup' \
+             AND p.id = r.principal_id AND i.application_group_rid = p.rid"
+        );
+        let mut found = Self::default();
+        tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
+            let (id, granted) = (row.id(0)?, read_granted(row)?);
+            if index == 0 {
+                found.people.entry(id).or_default().push(granted);
+            // the subject of a group of a store is the group's id
+            } else if let Ok(group) = Uuid::try_parse(row.text(6)?) {
+                found.groups.entry(id).or_default().entry(group).or_default().push(granted);
+            }
+            Ok(())
+        })?;
+        Ok(Some(found))
+    }
+
+    /// Whether a platform user has one of these roles.
+    pub fn has_people(&self, counts: impl Fn(&Granted) -> bool) -> bool {
+        self.people.values().flatten().any(counts)
+    }
+
+    /// The roles of a platform user.
+    pub fn of_person(&self, person: Uuid) -> &[Granted] {
+        self.people.get(&person).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a group of another store than this has one of these roles.
+    pub fn has_groups_beside(&self, store: Uuid, counts: impl Fn(&Granted) -> bool) -> bool {
+        let others = self.groups.iter().filter(|(instance, _)| **instance != store);
+        others.flat_map(|(_, groups)| groups.values().flatten()).any(counts)
+    }
+
+    /// The groups of a store that have one of these roles, each with all its roles.
+    pub fn groups_of(&self, store: Uuid, counts: impl Fn(&Granted) -> bool) -> RoleGroups {
+        let groups = self.groups.get(&store).into_iter().flatten();
+        let counting = groups.filter(|(_, granted)| granted.iter().any(&counts));
+        counting.map(|(group, granted)| (*group, granted.clone())).collect()
+    }
+}

@@ -7,7 +7,7 @@ use chancery_flow::{
 use chancery_management::user_questionnaire_item::Item;
 use chancery_record::{Email, Timestamp};
 use chancery_resource::settings::{TenantOption, UserStoreOption};
-use chancery_resource::{Problem, StoreError, Tx};
+use chancery_resource::{CONSOLE, PLATFORM, Problem, StoreError, Tx};
 use chancery_userstore::answers::is_contact;
 use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
 use chancery_userstore::user::PasswordDue;
@@ -59,6 +59,10 @@ impl Circumstances {
             Err(why) => return Ok((refused(why), None)),
         };
         let store = offered.store();
+        if store.is_none() && self.is_for_platform(flow) {
+            // their roles count for nothing there, so that a token would only be refused, and the console would ask for ever
+            return Ok((refused(NotAdmitted::NoIdentity), None));
+        }
         if store.is_none() && asked_for(application, tenant, offered).sends_codes() {
             self.take_told_contact(tx, identified, &mut admitted.contact)?;
         }
@@ -97,6 +101,12 @@ impl Circumstances {
 }
 
 impl Circumstances {
+    /// Whether somebody signs in to administer: to the console, or for a token of one of the platform's services.
+    fn is_for_platform(&self, flow: &Flow) -> bool {
+        let asked = &flow.request().asked;
+        self.application.id == CONSOLE || asked.iter().any(|word| PLATFORM.contains(&word.as_str()))
+    }
+
     /// What an external identity provider told of a person in this flow.
     pub(crate) fn told_of(&self, identified: &Identified) -> Option<&ToldElsewhere> {
         let is_it =

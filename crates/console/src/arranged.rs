@@ -10,10 +10,11 @@ use cells::{
     tenant, token_reach, token_status, token_used, told_on, used, user_name, when, who,
 };
 use chancery_record::Field;
+use chancery_resource::Op;
 use serde_json::{Value, json};
 
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, OperationName, Resource, encoded, operation_name},
     fields::{Cell, is_made_and_told, plain, written},
     pages::reference::Names,
     visit::{hue, initials},
@@ -212,11 +213,8 @@ pub fn first_acts(resource: &str) -> &'static [&'static str] {
 }
 
 /// Whether an act changes anything of a row as it is: what does not is not offered.
-pub fn has_effect(operation: &str, row: &Value) -> bool {
-    match operation {
-        "ResumeScimToken" => !row["stoppedOn"].is_null(),
-        _ => true,
-    }
+pub fn has_effect(op: &Op, row: &Value) -> bool {
+    !operation_name!("ResumeScimToken").is_of(op) || !row["stoppedOn"].is_null()
 }
 
 /// The filters of a list that have names: the key of the text, and the filter, with `{now}` where the time stands.
@@ -274,10 +272,10 @@ pub fn empty(resource: &str) -> Option<&'static str> {
 }
 
 /// What a form can do besides saving: the operation, the key of the text, and the page that takes what was typed.
-pub fn form_act(resource: &str) -> Option<(&'static str, &'static str, &'static str)> {
+pub fn form_act(resource: &str) -> Option<(OperationName, &'static str, &'static str)> {
     match resource {
-        "ClaimRule" => Some(("EvaluateClaimRules", "try_it", "/console/ClaimRule/try")),
-        "CustomView" => Some(("PreviewView", "editor", "/console/CustomView/try")),
+        "ClaimRule" => Some((operation_name!("EvaluateClaimRules"), "try_it", "/console/ClaimRule/try")),
+        "CustomView" => Some((operation_name!("PreviewView"), "editor", "/console/CustomView/try")),
         _ => None,
     }
 }

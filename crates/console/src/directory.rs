@@ -203,9 +203,51 @@ pub fn of_shape(shape: &Shape) -> Option<&'static Resource> {
     RESOURCES.iter().find(|one| std::ptr::eq(one.shape, shape))
 }
 
+/// The name of an operation that a service declares. [`operation_name`](crate::directory::operation_name) makes it, so that a misspelt name does not
+/// compile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationName(&'static str);
+
+impl OperationName {
+    /// The name, where a service declares it. Called at compile time: a name that none declares is a compile error.
+    pub const fn declared(name: &'static str) -> Self {
+        assert!(
+            chancery_userstore::SERVICE.declares(name) || chancery_management::SERVICE.declares(name),
+            "neither service declares an operation of this name"
+        );
+        Self(name)
+    }
+
+    /// The text of the name.
+    pub const fn text(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether an operation has this name.
+    pub fn is_of(self, op: &Op) -> bool {
+        op.name == self.0
+    }
+}
+
+/// The name of an operation, as an [`OperationName`]. One that neither service declares does not compile.
+macro_rules! operation_name {
+    ($name:literal) => {
+        const { $crate::directory::OperationName::declared($name) }
+    };
+}
+
+/// The operation of this name, as an `Option`, wherever its path is. A name that neither service declares does not compile.
+macro_rules! operation {
+    ($name:literal) => {
+        $crate::directory::of_name($crate::directory::operation_name!($name))
+    };
+}
+
+pub(crate) use {operation, operation_name};
+
 /// The operation of this name, wherever its path is.
-pub fn operation(name: &str) -> Option<&'static Op> {
-    operations().find(|op| op.name == name)
+pub fn of_name(name: OperationName) -> Option<&'static Op> {
+    operations().find(|op| name.is_of(op))
 }
 
 impl Resource {
@@ -220,6 +262,11 @@ impl Resource {
     /// Its key.
     pub fn key(&self) -> Option<&'static Field> {
         self.shape.fields.iter().find(|field| field.access.key)
+    }
+
+    /// The operation of this name, among those about one of it.
+    pub fn other(&self, name: OperationName) -> Option<&'static Op> {
+        self.others.iter().copied().find(|op| name.is_of(op))
     }
 
     /// The fields that answers show.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chancery_auth::load_store_context;
-use chancery_management::role_assignment::OPERATIONS as ASSIGNMENTS;
 use chancery_record::{Timestamp, read_json};
 use chancery_resource::{
     AppContext, Call, Context, Op, Out, Preconditions, Problem, Request, Scope, Steps, StoreError, Task, Tx,
@@ -11,15 +10,13 @@ use chancery_resource::{
 };
 use chancery_signin::{is_setup_open, spend_setup};
 use chancery_store::Mode;
-use chancery_userstore::{
-    passkey::ACCESS_PASS_OPERATIONS as PASSES, password::OPERATIONS as PASSWORDS, synchronize::USERS,
-    user::OPERATIONS as PEOPLE,
-};
+use chancery_userstore::synchronize::USERS;
 use chancery_web::{AnswerBody, App};
 use http::{Method, Response, request::Parts};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    directory::operation,
     fields::{self, asked},
     first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     forgery,
@@ -182,15 +179,16 @@ fn make(
         }
     }
     let body = Value::Object(body);
-    let user = call(app, tx, (&in_store, now), "CreateUser", PEOPLE, Vec::new(), &body)?;
+    let user = call(app, tx, (&in_store, now), operation!("CreateUser"), Vec::new(), &body)?;
     let id = user.get("id").map_or_else(String::new, fields::plain);
     let pass = if by_passkey {
         let wanted = json!({ "userId": id });
-        let made = call(app, tx, (&in_store, now), "IssueTemporaryAccessPass", PASSES, Vec::new(), &wanted)?;
+        let made =
+            call(app, tx, (&in_store, now), operation!("IssueTemporaryAccessPass"), Vec::new(), &wanted)?;
         made.get("value").map(fields::plain)
     } else {
         let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
-        call(app, tx, (&in_store, now), "ResetPassword", PASSWORDS, vec![id.clone()], &password)?;
+        call(app, tx, (&in_store, now), operation!("ResetPassword"), vec![id.clone()], &password)?;
         None
     };
     let user = uuid::Uuid::try_parse(&id).unwrap_or_default();
@@ -198,7 +196,7 @@ fn make(
     let person = USERS.follow(&mut context, tx, store.subscription, user)?;
     let person = person.ok_or_else(|| StoreError::Internal("a new user became no platform user".into()))?;
     let role = json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" });
-    call(app, tx, (&Scope::Everything, now), "CreateRoleAssignment", &ASSIGNMENTS, Vec::new(), &role)?;
+    call(app, tx, (&Scope::Everything, now), operation!("CreateRoleAssignment"), Vec::new(), &role)?;
     Ok(pass)
 }
 
@@ -207,13 +205,11 @@ fn call(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     (scope, now): (&Scope, Timestamp),
-    name: &str,
-    operations: &'static [Op],
+    op: Option<&'static Op>,
     path: Vec<String>,
     body: &Value,
 ) -> Result<Value, Problem> {
-    let op = operations.iter().find(|op| op.name == name);
-    let op = op.ok_or_else(|| StoreError::Internal(format!("there is no operation {name}")))?;
+    let op = op.ok_or_else(|| StoreError::Internal("there is no such operation".to_owned()))?;
     let body = read_json(body.to_string().as_bytes()).map_err(|error| Problem::invalid(error.0))?;
     let request = Request {
         op,
@@ -233,7 +229,7 @@ fn call(
     let mut call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     while let Some(work) = run(&mut call, tx)?.work {
         let Task::Compute(compute) = work.into_task() else {
-            return Err(StoreError::Internal(format!("{name} waits for another server")).into());
+            return Err(StoreError::Internal(format!("{} waits for another server", op.name)).into());
         };
         call.steps.results.push(compute());
     }

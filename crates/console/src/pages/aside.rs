@@ -12,7 +12,7 @@ use super::{
 use crate::{
     arranged,
     carried::is_protected,
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation_name},
     fields::plain,
     parts::{Card, Line},
     visit::Visit,
@@ -77,7 +77,7 @@ async fn app_cards(
 /// What else can be done with what was typed, for who may: its label, and the page that takes the form.
 pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, &'static str)> {
     let (operation, label, page) = arranged::form_act(resource.name)?;
-    visit.may(directory::operation(operation)).map(|_| (visit.words.page(label), page))
+    visit.may(directory::of_name(operation)).map(|_| (visit.words.page(label), page))
 }
 
 /// What can be done with one, besides changing it: each has a page of its own. What a role of the row keeps the person from is not
@@ -92,14 +92,14 @@ pub fn acts(
     let is_free = |op: &&Op| barrier.is_none() || !is_protected(op);
     // what is here needs no restoring
     let is_needed =
-        |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op.name, row) && is_free(op);
+        |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op, row) && is_free(op);
     let mut offered: Vec<_> = super::act::offered(visit, resource).filter(is_needed).collect();
     offered.sort_by_key(|op| first.iter().position(|name| *name == op.name).unwrap_or(first.len()));
     let mut acts: Vec<Value> = offered
         .into_iter()
         .map(|op| {
             let label = super::act::label(visit, op);
-            let (label, href) = match lacks(visit, op.name, (row, here)) {
+            let (label, href) = match lacks(visit, op, (row, here)) {
                 Some((what, href)) => (format!("{label}: {}", visit.words.page(what)), href),
                 None => (label, format!("{here}/{}", op.name)),
             };
@@ -137,8 +137,8 @@ pub fn acts(
 }
 
 /// What an act needs and does not have: the key of the text, and where it is set.
-fn lacks(visit: &Visit<'_>, operation: &str, (row, here): (&Value, &str)) -> Option<(&'static str, String)> {
-    if operation != "SendPasswordResetEmail" {
+fn lacks(visit: &Visit<'_>, operation: &Op, (row, here): (&Value, &str)) -> Option<(&'static str, String)> {
+    if !operation_name!("SendPasswordResetEmail").is_of(operation) {
         return None;
     }
     if row["emailAddress"].as_str().is_none_or(str::is_empty) {

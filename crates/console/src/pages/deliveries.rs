@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{item::read, list::title_of};
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, OperationName, Resource, encoded, operation_name},
     fields::plain,
     parts::{Card, Line},
     visit::{Visit, done, nothing_here, one},
@@ -19,12 +19,12 @@ pub const NAME: &str = "EventSubscription";
 const MOST: usize = 100;
 
 /// An operation of this resource, or of what came of its deliveries: both services have one of each name.
-fn operation(resource: &Resource, name: &str) -> Option<&'static Op> {
+fn operation(resource: &Resource, name: OperationName) -> Option<&'static Op> {
     let is_of = |op: &&Op| {
         let parents = op.shape.parents.iter().map(|parent| parent.shape);
         parents.chain([op.shape]).any(|shape| std::ptr::eq(shape, resource.shape))
     };
-    directory::operations().filter(|op| op.name == name).find(is_of)
+    directory::operations().filter(|op| name.is_of(op)).find(is_of)
 }
 
 fn address(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
@@ -79,7 +79,7 @@ pub async fn show(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let op = visit.need(operation(resource, "GetEventDeliveries"))?;
+    let op = visit.need(operation(resource, operation_name!("GetEventDeliveries")))?;
     let row = read(visit, resource, key).await?;
     let here = address(visit, resource, key);
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -88,7 +88,7 @@ pub async fn show(
         input.query.push((name.to_owned(), value.to_owned()));
     }
     let listed = visit.perform(input).await?.json();
-    let may_replay = visit.may(operation(resource, "ReplayEventDeliveries")).is_some();
+    let may_replay = visit.may(operation(resource, operation_name!("ReplayEventDeliveries"))).is_some();
     let rows = listed.as_array().map(Vec::as_slice).unwrap_or_default();
     let lines: Vec<Line> =
         rows.iter().map(|row| line(visit, row, may_replay.then_some(here.as_str()))).collect();
@@ -152,7 +152,7 @@ pub async fn send_again(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(operation(resource, "ReplayEventDeliveries"))?;
+    let op = visit.need(operation(resource, operation_name!("ReplayEventDeliveries")))?;
     let body = match (one(&visit.form, "event"), one(&visit.form, "dead")) {
         (Some(event), _) => json!({ "ids": [event] }),
         (None, Some(_)) => json!({ "dead": true }),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     call::call,
-    directory::{Resource, encoded},
+    directory::{Resource, encoded, operation_name},
     fields::plain,
     render::data,
     visit::Visit,
@@ -134,5 +134,5 @@ fn calls(visit: &Visit<'_>, trail: &Resource, id: &str) -> String {
 
 /// The operation that tells where an entry is in the tree.
 fn proving(trail: &Resource) -> Option<&'static Op> {
-    trail.others.iter().copied().find(|op| op.name == "GetAuditTrailInclusionProof")
+    trail.other(operation_name!("GetAuditTrailInclusionProof"))
 }

@@ -231,7 +231,7 @@ async fn signed_in(visit: &Visit<'_>, sessions: &[OwnSession]) -> Result<Card, P
 
 /// From where the person's sessions began, as records of sign-ins tell it to who may read them: ids, and places.
 async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
-    let Some(op) = visit.may(operation("GetSignInRecords")) else { return Ok(Vec::new()) };
+    let Some(op) = visit.may(operation!("GetSignInRecords")) else { return Ok(Vec::new()) };
     let person = visit.visitor.session.person;
     let mut input = Input::of(op, Vec::new());
     let filter = format!("platformUserId eq {} and outcome eq \"SignedIn\"", json!(person));
@@ -266,7 +266,7 @@ fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
         })
         .collect();
     let is_here = visit.store.as_deref() == Some(&user.store);
-    let may = is_here && visit.may(operation("GetPasskeyCredentialsByUserId")).is_some();
+    let may = is_here && visit.may(operation!("GetPasskeyCredentialsByUserId")).is_some();
     let href = format!("/console/store/{}/User/{}/owned/PasskeyCredential", encoded(&user.store), user.id);
     Card {
         title: words.resources("PasskeyCredential"),

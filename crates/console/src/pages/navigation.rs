@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{all_settings, configuration};
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, OperationName, Resource, encoded, operation_name},
     visit::Visit,
 };
 
@@ -65,9 +65,9 @@ const GROUPS: [Group; 6] = [
 
 /// A page of the chosen user store that no resource has by itself: its group, operation, name in addresses, and icon. Its
 /// label in the texts has the name of the address.
-const OF_STORE: [(&str, &str, &str, &str); 2] = [
-    ("people", "PasskeyReadiness", "readiness", "fingerprint-pattern"),
-    ("people", "ListRecoveryTransactions", "recovery", "rotate-ccw"),
+const OF_STORE: [(&str, OperationName, &str, &str); 2] = [
+    ("people", operation_name!("PasskeyReadiness"), "readiness", "fingerprint-pattern"),
+    ("people", operation_name!("ListRecoveryTransactions"), "recovery", "rotate-ccw"),
 ];
 
 /// The letter that leads to a resource after G.
@@ -147,7 +147,7 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             items.push(Place { label, href, icon, is_current, key: key(name) });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {
-            let (Some(store), Some(_)) = (&visit.store, visit.may(directory::operation(operation))) else {
+            let (Some(store), Some(_)) = (&visit.store, visit.may(directory::of_name(*operation))) else {
                 continue;
             };
             let href = format!("/console/store/{}/{name}", encoded(store));

@@ -11,14 +11,14 @@ use super::{
     provider_connect::{is_unfinished, of_row, progress},
 };
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation},
     fields::plain,
     parts::{Card, FormPage, Line},
     visit::{Visit, one},
 };
 
 fn beginning() -> Option<&'static Op> {
-    directory::operation("StartIdpInstanceTrial")
+    operation!("StartIdpInstanceTrial")
 }
 
 /// The button of an instance's page, where its kind can be tried out.
@@ -68,16 +68,17 @@ pub async fn run(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let (name, body) = match one(&visit.form, "query") {
-        Some(query) => ("CompleteIdpInstanceTrial", Some(json!({ "query": query }))),
-        None => ("StartIdpInstanceTrial", None),
+    let is_judged = one(&visit.form, "query").is_some();
+    let (op, body) = match one(&visit.form, "query") {
+        Some(query) => (operation!("CompleteIdpInstanceTrial"), Some(json!({ "query": query }))),
+        None => (beginning(), None),
     };
-    let op = visit.need(directory::operation(name))?;
+    let op = visit.need(op)?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = body;
     let told = visit.perform(input).await?.json();
     let mut cards = vec![checklist(visit, resource, key, &told)];
-    if name == "StartIdpInstanceTrial" {
+    if !is_judged {
         let on = told.get("url").and_then(Value::as_str).map(|url| Line {
             icon: Some("arrow-right"),
             text: words.page("provider_go").into(),
@@ -104,7 +105,7 @@ pub async fn run(
             ..Card::default()
         });
     }
-    let has_passed = name == "CompleteIdpInstanceTrial" && told.get("passed") == Some(&json!(true));
+    let has_passed = is_judged && told.get("passed") == Some(&json!(true));
     page(visit, resource, key, (cards, has_passed)).await
 }
 

@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 use super::batch::{Act, buttons};
 use crate::{
     call::call,
-    directory::{self, encoded},
+    directory::{self, encoded, operation},
     fields::{Cell, plain, with},
     visit::{Visit, hue, initials},
 };
 
-/// The operation that counts.
-pub const OPERATION: &str = "PasskeyReadiness";
 /// How many passkeys might be required.
 const WHAT_IF: [&str; 3] = ["1", "2", "3"];
 const READY: &str = "Ready";
@@ -22,7 +20,7 @@ const READY: &str = "Ready";
 const WITHOUT: &str = "PasswordNotSet";
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(directory::operation(OPERATION))
+    visit.need(operation!("PasskeyReadiness"))
 }
 
 /// Shows the numbers, or the people behind one of them.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     arranged,
-    directory::{self, Resource, encoded},
+    directory::{self, OperationName, Resource, encoded, operation_name},
     fields::plain,
     parts::{Card, Line},
     visit::Visit,
@@ -109,7 +109,7 @@ fn identity(
     let own = &row[format!("{side}Identity").as_str()];
     let proven = &row[format!("{side}IdentityProvenOn").as_str()];
     let status = plain(&own["lifecycleStatus"]);
-    let proving = operation(visit, resource, "ProveReplacementIdentity")
+    let proving = operation(visit, resource, operation_name!("ProveReplacementIdentity"))
         .filter(|_| proven.is_null() && is_open(row) && !is_mine(visit, row));
     let which = if side == "current" { "Current" } else { "Replacement" };
     json!({
@@ -122,8 +122,8 @@ fn identity(
     })
 }
 
-fn operation(visit: &Visit<'_>, resource: &Resource, name: &str) -> Option<&'static Op> {
-    visit.may(resource.others.iter().copied().find(|op| op.name == name))
+fn operation(visit: &Visit<'_>, resource: &Resource, name: OperationName) -> Option<&'static Op> {
+    visit.may(resource.other(name))
 }
 
 /// Whether it can still be decided.
@@ -154,10 +154,12 @@ async fn turn(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)
     Ok(match row["status"].as_str().unwrap_or_default() {
         "PendingApproval" if is_mine(visit, row) => said("turn_others", "warn"),
         "PendingApproval" if has_approved(visit, row) => said("turn_more", "warn"),
-        "PendingApproval" if operation(visit, resource, "Approve").is_some() => said("turn_yours", "info"),
+        "PendingApproval" if operation(visit, resource, operation_name!("Approve")).is_some() => {
+            said("turn_yours", "info")
+        }
         "PendingApproval" => said("turn_more", "warn"),
         "Approved" => {
-            let Some(op) = operation(visit, resource, "Execute") else {
+            let Some(op) = operation(visit, resource, operation_name!("Execute")) else {
                 return Ok(said("turn_execute", "warn"));
             };
             let mut input = Input::of(op, vec![key.to_owned()]);
@@ -179,9 +181,9 @@ fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> 
     let status = row["status"].as_str().unwrap_or_default();
     let may_approve = status == "PendingApproval" && !is_mine(visit, row) && !has_approved(visit, row);
     let wanted = [
-        ("Approve", may_approve, false),
-        ("Execute", status == "Approved", false),
-        ("Cancel", is_open(row), true),
+        (operation_name!("Approve"), may_approve, false),
+        (operation_name!("Execute"), status == "Approved", false),
+        (operation_name!("Cancel"), is_open(row), true),
     ];
     let offered = wanted.into_iter().filter(|(_, is_wanted, _)| *is_wanted);
     offered

@@ -14,7 +14,7 @@ use super::{
     reference::{self, Names},
 };
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation, operation_name},
     parts::{Card, Line},
     visit::Visit,
     words::{Words, raised},
@@ -83,12 +83,12 @@ pub fn does(words: &Words, role: RoleType) -> String {
 /// The operation that tells what one of this resource may do.
 fn operation(resource: &Resource) -> Option<&'static Op> {
     let name = match resource.name {
-        "ApplicationUser" => "GetEffectivePermissionsOfPlatformUser",
-        "ApplicationGroup" => "GetEffectivePermissionsOfPlatformGroup",
-        "ClientApp" => "GetEffectivePermissionsOfClientApp",
+        "ApplicationUser" => operation_name!("GetEffectivePermissionsOfPlatformUser"),
+        "ApplicationGroup" => operation_name!("GetEffectivePermissionsOfPlatformGroup"),
+        "ClientApp" => operation_name!("GetEffectivePermissionsOfClientApp"),
         _ => return None,
     };
-    directory::operation(name)
+    directory::of_name(name)
 }
 
 /// What one may do here, as the interface tells it; `None` where nobody of this resource has roles.
@@ -276,7 +276,7 @@ async fn nearest(
     let (Some(own), Some(groups)) = (directory::find(name, true), directory::find("Group", true)) else {
         return Ok(None);
     };
-    let below = directory::operation("GetAllGroupMembershipFromGroup");
+    let below = operation!("GetAllGroupMembershipFromGroup");
     let (Some(subject), Some(top), Some(below), Some(_)) =
         (subject(visit, row), subject(visit, above), visit.may(below), visit.may(own.read))
     else {

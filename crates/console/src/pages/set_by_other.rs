@@ -32,7 +32,7 @@ const TARGET: &str = "applyToId";
 
 /// The answer of the operation with these parameters; none if the caller has no permission.
 async fn asked(visit: &Visit<'_>, of: &[(&str, &str)]) -> Result<Option<(Value, String)>, Problem> {
-    let Some(op) = visit.may(operation("GetCredentialsSetByOthers")) else { return Ok(None) };
+    let Some(op) = visit.may(operation!("GetCredentialsSetByOthers")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     input.query.extend(of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let call = call(visit, &input);
@@ -67,7 +67,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let of = [PERSON, GROUP, ROLE, TARGET].into_iter();
     let of: Vec<(&str, &str)> = of.filter_map(|name| Some((name, visit.parameter(name)?))).collect();
-    visit.need(operation("GetCredentialsSetByOthers"))?;
+    visit.need(operation!("GetCredentialsSetByOthers"))?;
     let (told, call) = asked(visit, &of).await?.unwrap_or_default();
     let names = names(visit, items(&told)).await?;
     let rows: Vec<Value> = items(&told)
@@ -125,7 +125,7 @@ pub async fn card(
 /// The platform group of a group of the user store, if the caller may list it and ask about it.
 async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
     let list = find("ApplicationGroup", false).and_then(|groups| visit.may(groups.list));
-    let Some((list, _)) = list.zip(visit.may(operation("GetCredentialsSetByOthers"))) else {
+    let Some((list, _)) = list.zip(visit.may(operation!("GetCredentialsSetByOthers"))) else {
         return Ok(None);
     };
     let mut input = Input::of(list, Vec::new());

@@ -22,7 +22,7 @@ fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
 /// # Errors
 /// The operation's own.
 pub async fn passkeys(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Option<Card>, Problem> {
-    let Some(op) = visit.may(operation("GetUserOverview")) else { return Ok(None) };
+    let Some(op) = visit.may(operation!("GetUserOverview")) else { return Ok(None) };
     let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     let words = visit.words;
     let readiness = &told["readiness"];
@@ -67,7 +67,7 @@ pub async fn provider(
     visit: &Visit<'_>,
     (key, here, row): (&str, &str, &Value),
 ) -> Result<Option<Card>, Problem> {
-    let Some(op) = visit.may(operation("GetIdpInstanceHealth")) else { return Ok(None) };
+    let Some(op) = visit.may(operation!("GetIdpInstanceHealth")) else { return Ok(None) };
     let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     let words = visit.words;
     let is_set = told["hasConfigurationError"] != json!(true);
@@ -121,7 +121,9 @@ const fn tone(is_good: bool) -> &'static str {
 /// The operation's own.
 pub async fn provisioning(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Option<Card>, Problem> {
     let is_of_kind = row.get("idpFactoryType") == Some(&json!("OpenIdConnect"));
-    let Some(op) = visit.may(operation("GetIdpInstanceScim")).filter(|_| is_of_kind) else { return Ok(None) };
+    let Some(op) = visit.may(operation!("GetIdpInstanceScim")).filter(|_| is_of_kind) else {
+        return Ok(None);
+    };
     let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     if told["isEnabled"] != json!(true) && told["tokenId"].is_null() {
         return Ok(None);

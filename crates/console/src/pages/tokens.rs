@@ -17,7 +17,7 @@ use super::{
     reference::{self, Names},
 };
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation},
     fields::{Cell, FormField, Tag, filled, plain, with},
     parts::{Card, Line},
     visit::Visit,
@@ -34,7 +34,7 @@ const DOCUMENTS: [(&str, &str); 3] = [
 const FIRST: [&str; 3] = ["platformUserId", "scope", "resources"];
 
 fn operation() -> Option<&'static Op> {
-    directory::operation("PreviewTokens")
+    operation!("PreviewTokens")
 }
 
 /// The button of a client app's page, for who may preview its tokens.

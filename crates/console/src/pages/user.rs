@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::navigation::icon;
 use crate::{
-    directory::{self, Resource, encoded, operation},
+    directory::{self, OperationName, Resource, encoded, operation, operation_name},
     fields::{plain, written},
     parts::{Card, Line},
     visit::Visit,
@@ -25,7 +25,7 @@ pub async fn sign_in(
     (key, here): (&str, &str),
     barrier: Option<RoleType>,
 ) -> Result<Option<Card>, Problem> {
-    let op = resource.others.iter().copied().find(|op| op.name == "ExplainSignIn");
+    let op = resource.other(operation_name!("ExplainSignIn"));
     let Some(op) = visit.may(op) else { return Ok(None) };
     let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     let can = told["canSignIn"] == json!(true);
@@ -70,28 +70,49 @@ fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
     Line { tone, text, sub, href, act, until, ..Line::default() }
 }
 
+/// Where what is in the way is mended.
+enum Remedy {
+    /// By a button, which does it at once.
+    AtOnce,
+    /// On the page of the operation.
+    Page,
+    /// On the page of a new access pass.
+    Pass,
+    /// In the field of the form that the check is about.
+    Field,
+}
+
+/// The operations that the explanation of a sign-in names as remedies.
+const REMEDIES: [(OperationName, Remedy); 6] = [
+    (operation_name!("ResetAccessFailedCount"), Remedy::AtOnce),
+    (operation_name!("SetUserState"), Remedy::Page),
+    (operation_name!("SetInitialPassword"), Remedy::Page),
+    (operation_name!("RestoreUserDeletionQuarantine"), Remedy::Page),
+    (operation_name!("IssueTemporaryAccessPass"), Remedy::Pass),
+    (operation_name!("PatchUser"), Remedy::Field),
+];
+
 /// What mends it: at once where nothing has to be said, else on a page of its own.
 fn remedy(
     visit: &Visit<'_>,
     (check, remedy): (&str, Option<&str>),
     (key, here): (&str, &str),
 ) -> (Option<Value>, Option<String>) {
-    match remedy.filter(|name| visit.may(operation(name)).is_some()) {
-        Some("ResetAccessFailedCount") => {
+    let known = REMEDIES.iter().find(|(name, _)| remedy == Some(name.text()));
+    let known = known.filter(|(name, _)| visit.may(directory::of_name(*name)).is_some());
+    let Some((name, remedy)) = known else { return (None, None) };
+    match remedy {
+        Remedy::AtOnce => {
             let label = visit.words.page("unlock");
-            let act =
-                json!({ "action": format!("{here}/ResetAccessFailedCount"), "label": label, "fields": [] });
+            let act = json!({ "action": format!("{here}/{}", name.text()), "label": label, "fields": [] });
             (Some(act), None)
         }
-        Some(name @ ("SetUserState" | "SetInitialPassword" | "RestoreUserDeletionQuarantine")) => {
-            (None, Some(format!("{here}/{name}")))
-        }
-        Some("IssueTemporaryAccessPass") => {
+        Remedy::Page => (None, Some(format!("{here}/{}", name.text()))),
+        Remedy::Pass => {
             let passes = directory::find("TemporaryAccessPass", true);
             (None, passes.map(|passes| format!("{}/new?userId={}", visit.address(passes), encoded(key))))
         }
-        Some("PatchUser") => (None, Some(format!("{here}#f-user{check}"))),
-        _ => (None, None),
+        Remedy::Field => (None, Some(format!("{here}#f-user{check}"))),
     }
 }
 
@@ -152,7 +173,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 
 /// The address that most refused attempts of the last day came from, if they are so many.
 async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
-    let Some(op) = visit.may(operation("GetSignInRecords")) else { return Ok(None) };
+    let Some(op) = visit.may(operation!("GetSignInRecords")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     let since = json!(written(visit.now.plus(-DAY_MS)));
     let filter = format!(

@@ -15,7 +15,7 @@ use super::{
     steps::{Step, steps},
 };
 use crate::{
-    directory::{self, operation},
+    directory::{self, OperationName, operation, operation_name},
     fields::{asked, plain},
     first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     parts::{Card, FormPage, Line},
@@ -220,7 +220,7 @@ async fn own_id(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
 
 /// Sends the person a mail: a link that sets a password, which nobody needs to follow.
 async fn try_mail(visit: &Visit<'_>) -> Result<(), Problem> {
-    let op = visit.need(operation("SendPasswordResetEmail"))?;
+    let op = visit.need(operation!("SendPasswordResetEmail"))?;
     let id = own_id(visit).await?.ok_or_else(|| Problem::not_found("user of yours in this store"))?;
     visit.perform(Input::of(op, vec![id])).await.map(|_| ())
 }
@@ -252,19 +252,23 @@ fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
 /// Whether somebody new may begin with an access pass, and make a passkey by it.
 fn can_choose(visit: &Visit<'_>) -> bool {
     let options = visit.visitor.store.as_ref().map(|store| &store.scope.options);
-    visit.may(operation("IssueTemporaryAccessPass")).is_some()
+    visit.may(operation!("IssueTemporaryAccessPass")).is_some()
         && options.is_some_and(|options| can_make_passkeys(options, &visit.app.token_service.public_url))
 }
 
 /// Makes the second administrator: a user with a first password or an access pass, which is answered, and the role. Where it
 /// breaks off between two of these, the user is there, and the role is given on the page of administrators.
 async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
-    let op = |name: &str| visit.need(operation(name));
+    let op = |name: OperationName| visit.need(directory::of_name(name));
     let assign = directory::find("RoleAssignment", false).and_then(|resource| resource.create);
     let by_passkey = can_choose(visit) && one(&visit.form, WAY) == Some(BY_PASSKEY);
-    let begin = op(if by_passkey { "IssueTemporaryAccessPass" } else { "SetInitialPassword" })?;
-    let create = op("CreateUser")?;
-    let (synchronize, assign) = (op("SynchronizeAllUsers")?, visit.need(assign)?);
+    let begin = op(if by_passkey {
+        operation_name!("IssueTemporaryAccessPass")
+    } else {
+        operation_name!("SetInitialPassword")
+    })?;
+    let create = op(operation_name!("CreateUser"))?;
+    let (synchronize, assign) = (op(operation_name!("SynchronizeAllUsers"))?, visit.need(assign)?);
     visit.fresh()?;
     let typed = |name: &str| one(&visit.form, name).map(str::trim).filter(|text| !text.is_empty());
     let body: Map<String, Value> = SECOND
@@ -286,7 +290,7 @@ async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
         Ok(output) => output.json(),
         Err(problem) => {
             // nobody is left who cannot sign in, nor in a quarantine, which would keep the name
-            if let Some(erase) = visit.may(operation("EraseUser")) {
+            if let Some(erase) = visit.may(operation!("EraseUser")) {
                 visit.perform(Input::of(erase, vec![user])).await?;
             }
             return Err(problem);

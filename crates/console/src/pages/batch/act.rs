@@ -5,7 +5,12 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use super::groups;
-use crate::{arranged, directory::Resource, pages::relate, words::Words};
+use crate::{
+    arranged,
+    directory::{OperationName, Resource, operation_name},
+    pages::relate,
+    words::Words,
+};
 
 /// An act on many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,17 +81,16 @@ impl Act {
 
     /// Its operation, where the resource has one: of many at once, where there is such a one.
     pub fn op(self, resource: &Resource) -> Option<&'static Op> {
-        let named =
-            |ops: &[&'static Op], name: &str| ops.iter().copied().find(|op| op.name.starts_with(name));
+        let named = |name: OperationName| resource.batches.iter().copied().find(|op| name.is_of(op));
         match self {
             Self::Delete => {
                 let many = |op: &&&'static Op| matches!(op.action, Action::DeleteBatch);
                 resource.batches.iter().find(many).copied().or(resource.delete)
             }
-            Self::Restore => named(&resource.others, "Restore"),
-            Self::Unlock | Self::Activate | Self::Deactivate => named(&resource.batches, "SetUserState"),
-            Self::RemovePasswords => named(&resource.batches, "RemovePassword"),
-            Self::GiveBackPasswords => named(&resource.batches, "RestorePassword"),
+            Self::Restore => resource.others.iter().copied().find(|op| op.name.starts_with("Restore")),
+            Self::Unlock | Self::Activate | Self::Deactivate => named(operation_name!("SetUserStateBatch")),
+            Self::RemovePasswords => named(operation_name!("RemovePasswordBatch")),
+            Self::GiveBackPasswords => named(operation_name!("RestorePasswordBatch")),
             Self::AddTo | Self::TakeOut => {
                 let change = if self == Self::AddTo { RelationChange::Add } else { RelationChange::Remove };
                 // the set of the group, not of each row: one operation changes it whole

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{NAME, USUAL};
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation},
     fields::plain,
     pages::{
         form::{at, changed_by_form, fresh_key, hidden},
@@ -77,7 +77,7 @@ impl Draft {
             return Ok(made(location, content));
         }
         let name = visit.parameter("template").unwrap_or(USUAL);
-        let op = visit.need(directory::operation("GetViewTemplateContent"))?;
+        let op = visit.need(operation!("GetViewTemplateContent"))?;
         let content = plain(&visit.perform(Input::of(op, vec![name.to_owned()])).await?.json());
         Ok(made(format!("/views/global/{name}"), content))
     }
@@ -106,7 +106,7 @@ fn told(entry: &Value) -> Option<(String, String)> {
 
 /// The way from an entry to the editor, with the version of before its change, for who may try views.
 pub fn version(visit: &Visit<'_>, entry: &Value) -> Option<Value> {
-    let op = visit.may(directory::operation("PreviewView"));
+    let op = visit.may(operation!("PreviewView"));
     let (location, _) = op.and_then(|_| told(entry))?;
     let of = if entry["action"] == json!("Deleted") {
         String::new()

@@ -16,7 +16,7 @@ pub use self::{
 };
 use super::navigation::label;
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation},
     fields::{asked, with},
     render::with_frames,
     visit::Visit,
@@ -33,7 +33,7 @@ fn views() -> Result<&'static Resource, Problem> {
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(directory::operation("PreviewView"))
+    visit.need(operation!("PreviewView"))
 }
 
 /// Shows the editor: with a view that is there, one of before, or a shipped one to begin with.
@@ -106,7 +106,7 @@ fn samples(words: &Words, draft: &Draft) -> Value {
 
 /// What shows the pages of a tenant's sign-in beside its options, for who may try views.
 pub fn beside_brand(visit: &Visit<'_>, here: &str) -> Option<Value> {
-    visit.may(directory::operation("PreviewView"))?;
+    visit.may(operation!("PreviewView"))?;
     Some(json!({ "frame": format!("{here}/brand") }))
 }
 

@@ -35,7 +35,7 @@ const STEPS: [&str; 4] = ["address", "access", "trial", "serve"];
 pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
     let is_offered = resource.name == NAME
         && visit.may(resource.create).is_some()
-        && visit.may(operation("StartIdpInstanceTrial")).is_some();
+        && visit.may(operation!("StartIdpInstanceTrial")).is_some();
     is_offered.then(|| {
         json!({ "href": format!("{}/connect", visit.address(resource)), "label": visit.words.page("connect") })
     })

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     call::call,
-    directory::{self, encoded},
+    directory::{self, OperationName, encoded, operation, operation_name},
     fields::{Cell, FormField, cell, filled, plain},
     parts::{Card, FormPage, Line},
     visit::{Visit, done, hue, initials, one as sent},
@@ -27,8 +27,8 @@ use crate::{
 const PIECE: &str = "50";
 
 /// An operation on recoveries that the person may call.
-fn operation(visit: &Visit<'_>, name: &str) -> Result<&'static Op, Problem> {
-    visit.need(directory::operation(name))
+fn allowed(visit: &Visit<'_>, name: OperationName) -> Result<&'static Op, Problem> {
+    visit.need(directory::of_name(name))
 }
 
 /// The address of the recoveries of the user store.
@@ -44,7 +44,7 @@ async fn look(
     visit: &Visit<'_>,
     query: &[(&str, &str)],
 ) -> Result<(Vec<Value>, Option<String>, String), Problem> {
-    let mut input = Input::of(operation(visit, "ListRecoveryTransactions")?, Vec::new());
+    let mut input = Input::of(allowed(visit, operation_name!("ListRecoveryTransactions"))?, Vec::new());
     let query = query.iter().chain(&[("sortOrder", "descending")]);
     input.query.extend(query.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let call = call(visit, &input);
@@ -84,7 +84,7 @@ pub async fn list(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let rows: Vec<Value> = rows.iter().map(|row| row_of(visit, row, &people)).collect();
     let create = visit
-        .may(directory::operation("StartRecovery"))
+        .may(operation!("StartRecovery"))
         .map(|_| json!({ "href": format!("{}/new", address(visit)), "label": words.page("recovery_begin") }));
     let columns = ["col_who", "col_status", "col_reason_given", "col_when"];
     let columns: Vec<Value> =
@@ -99,7 +99,7 @@ pub async fn list(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 }
 
 fn field(visit: &Visit<'_>, wire: &str) -> Option<&'static Field> {
-    let op = visit.may(directory::operation("ListRecoveryTransactions"))?;
+    let op = visit.may(operation!("ListRecoveryTransactions"))?;
     op.shape.fields.iter().find(|field| field.wire() == wire)
 }
 
@@ -131,7 +131,7 @@ async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Prob
 /// # Errors
 /// The person may not.
 pub async fn ask(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let op = operation(visit, "StartRecovery")?;
+    let op = allowed(visit, operation_name!("StartRecovery"))?;
     visit.fresh()?;
     if let Some(role) = barrier(visit, visit.parameter("user").unwrap_or_default()).await? {
         return Err(visit.barred_by(role));
@@ -187,7 +187,7 @@ fn form(
 /// # Errors
 /// What has no place in the form.
 pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let op = operation(visit, "StartRecovery")?;
+    let op = allowed(visit, operation_name!("StartRecovery"))?;
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, Vec::new());
     input.body = Some(body.clone());
@@ -207,7 +207,7 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 /// # Errors
 /// The operation's own.
 pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> Result<Option<Card>, Problem> {
-    if operation(visit, "ListRecoveryTransactions").is_err() {
+    if allowed(visit, operation_name!("ListRecoveryTransactions")).is_err() {
         return Ok(None);
     }
     let filter = format!("userId eq {}", json!(user));
@@ -227,7 +227,7 @@ pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> R
     });
     let lines: Vec<Line> = lines.collect();
     let is_open = rows.iter().any(|row| matches!(row["status"].as_str(), Some("Requested" | "Approved")));
-    let begin = visit.may(directory::operation("StartRecovery")).filter(|_| !is_open && barrier.is_none()).map(
+    let begin = visit.may(operation!("StartRecovery")).filter(|_| !is_open && barrier.is_none()).map(
         |_| json!({ "href": format!("{}/new?user={}", address(visit), encoded(user)), "label": words.page("recovery_begin") }),
     );
     let about = if lines.is_empty() { words.page("recovery_lost") } else { "" };

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::{form::fresh_key, reference::rows_of},
-    address, barrier, called, look, operation, people, told,
+    address, allowed, barrier, called, look, people, told,
 };
 use crate::{
     arranged::full_name,
-    directory::{self, encoded},
+    directory::{self, OperationName, encoded, operation_name},
     fields::{FormField, plain, readable},
     parts::{Card, FormPage, Line},
     visit::{Visit, done, one as sent},
@@ -91,18 +91,38 @@ fn next(visit: &Visit<'_>, row: &Value) -> Vec<Line> {
         let about = visit.words.page.get(&format!("{key}_about")).map_or("", String::as_str);
         Line { act, ..line(tone, visit.words.page(key), about, &Value::Null) }
     };
-    let act = |name: &str, operation: &str, label: &str| button(visit, row, (name, operation), label);
-    let cancel = || step("", "recovery_cancel", act("cancel", "CancelRecovery", "cancel_it"));
+    let act =
+        |name: &str, operation: OperationName, label: &str| button(visit, row, (name, operation), label);
+    let cancel =
+        || step("", "recovery_cancel", act("cancel", operation_name!("CancelRecovery"), "cancel_it"));
     match row["status"].as_str() {
         Some("Requested") if is_own => vec![step("", "recovery_others_turn", None), cancel()],
         Some("Requested") => {
-            vec![step("warn", "recovery_your_turn", act("approve", "ApproveRecovery", "approve")), cancel()]
+            vec![
+                step(
+                    "warn",
+                    "recovery_your_turn",
+                    act("approve", operation_name!("ApproveRecovery"), "approve"),
+                ),
+                cancel(),
+            ]
         }
         Some("Approved") => {
-            vec![step("warn", "recovery_complete", act("complete", "CompleteRecovery", "complete")), cancel()]
+            vec![
+                step(
+                    "warn",
+                    "recovery_complete",
+                    act("complete", operation_name!("CompleteRecovery"), "complete"),
+                ),
+                cancel(),
+            ]
         }
         Some("Completed") => {
-            vec![step("", "recovery_pass", act("pass", "IssueTemporaryAccessPass", "issue_pass"))]
+            vec![step(
+                "",
+                "recovery_pass",
+                act("pass", operation_name!("IssueTemporaryAccessPass"), "issue_pass"),
+            )]
         }
         _ => Vec::new(),
     }
@@ -112,8 +132,13 @@ fn line(tone: &'static str, text: &str, sub: &str, iso: &Value) -> Line {
     Line { tone, text: text.into(), sub: sub.into(), iso: plain(iso), ..Line::default() }
 }
 
-fn button(visit: &Visit<'_>, row: &Value, (name, operation): (&str, &str), label: &str) -> Option<Value> {
-    visit.may(directory::operation(operation))?;
+fn button(
+    visit: &Visit<'_>,
+    row: &Value,
+    (name, operation): (&str, OperationName),
+    label: &str,
+) -> Option<Value> {
+    visit.may(directory::of_name(operation))?;
     let action = format!("{}/{}/{name}", address(visit), encoded(&plain(&row["id"])));
     let key = json!({ "name": "key", "value": fresh_key() });
     Some(json!({ "action": action, "label": visit.words.page(label), "fields": [key] }))
@@ -141,9 +166,9 @@ async fn who(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Probl
 /// The operation's own: nobody approves what they asked for.
 pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<AnswerBody>, Problem> {
     let op: &'static Op = match name {
-        "approve" => operation(visit, "ApproveRecovery")?,
-        "complete" => operation(visit, "CompleteRecovery")?,
-        "cancel" => operation(visit, "CancelRecovery")?,
+        "approve" => allowed(visit, operation_name!("ApproveRecovery"))?,
+        "complete" => allowed(visit, operation_name!("CompleteRecovery"))?,
+        "cancel" => allowed(visit, operation_name!("CancelRecovery"))?,
         "pass" => return pass(visit, id).await,
         _ => return Err(Problem::not_found("act on a recovery")),
     };
@@ -155,7 +180,7 @@ pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<Ans
 
 /// Makes an access pass for whose recovery is completed, and shows it this once.
 async fn pass(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
-    let op = operation(visit, "IssueTemporaryAccessPass")?;
+    let op = allowed(visit, operation_name!("IssueTemporaryAccessPass"))?;
     let row = &read(visit, id).await?;
     if row["status"] != "Completed" {
         return Err(Problem::conflict(visit.words.page("recovery_not_completed")));

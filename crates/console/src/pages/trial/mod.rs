@@ -18,7 +18,7 @@ use super::{
     reference,
 };
 use crate::{
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, operation},
     fields::{asked, plain, with},
     parts::{Card, Line},
     visit::{Visit, one},
@@ -33,7 +33,7 @@ fn rules() -> Result<&'static Resource, Problem> {
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(directory::operation("EvaluateClaimRules"))
+    visit.need(operation!("EvaluateClaimRules"))
 }
 
 /// Shows the form, with a sample that is made up.

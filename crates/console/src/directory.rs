@@ -2,7 +2,11 @@
 
 use std::sync::LazyLock;
 
-use crate::arranged;
+use crate::{presentation::Presentation, resources::presentation};
+use chancery_management::{
+    application::APPLICATION_USER, client_app::CLIENT_APP, idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE, sign_in::session::SIGN_IN_SESSION, tenant::TENANT,
+};
 use chancery_record::{Field, Kind, Sealing};
 use chancery_resource::{Action, Method, Op, Service, Shape};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -35,6 +39,8 @@ pub struct Resource {
     pub of_all: Vec<&'static Op>,
     /// What one of it owns, which is found by its owner alone.
     pub owned: Vec<Owned>,
+    /// How it is presented.
+    pub presentation: &'static Presentation,
 }
 
 /// What a row of a resource owns: entries of a kind, at a path below it.
@@ -67,6 +73,9 @@ static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         one.owned.retain(|owned| owned.list.is_some() && owned.create.or(owned.delete).is_some());
     }
     all.retain(|one: &Resource| one.list.is_some());
+    for one in &mut all {
+        one.presentation = presentation(one.shape);
+    }
     all
 });
 
@@ -108,6 +117,7 @@ fn add(all: &mut Vec<Resource>, service: &'static Service) {
                 others: Vec::new(),
                 of_all: Vec::new(),
                 owned: Vec::new(),
+                presentation: presentation(shape),
             });
             all.len() - 1
         });
@@ -250,7 +260,29 @@ pub fn of_name(name: OperationName) -> Option<&'static Op> {
     operations().find(|op| name.is_of(op))
 }
 
+/// The shapes of what ids in fields of these names name, wherever they are.
+static NAMED: [(&str, &Shape); 7] = [
+    ("platformUserId", &APPLICATION_USER),
+    ("clientAppId", &CLIENT_APP),
+    ("tenantId", &TENANT),
+    ("mfaInstanceId", &MFA_INSTANCE),
+    ("sessionId", &SIGN_IN_SESSION),
+    ("idpInstanceId", &IDP_INSTANCE),
+    ("replacementIdpInstanceId", &IDP_INSTANCE),
+];
+
+/// The resource that ids in fields of this name name, wherever they are.
+pub fn referenced(wire: &str) -> Option<&'static Resource> {
+    let known = NAMED.iter().find(|(known, _)| *known == wire);
+    known.and_then(|(_, shape)| of_shape(shape))
+}
+
 impl Resource {
+    /// Whether its rows are of this shape.
+    pub fn is_of(&self, shape: &Shape) -> bool {
+        std::ptr::eq(self.shape, shape)
+    }
+
     /// Its list's address. In a user store the address begins with the store's.
     pub fn address(&self, store: Option<&str>) -> String {
         match store.filter(|_| self.is_of_store) {
@@ -298,7 +330,7 @@ impl Resource {
     pub fn referenced(&self, field: &Field) -> Option<&'static Resource> {
         match self.shape.parents.iter().find(|parent| parent.field.wire() == field.wire()) {
             Some(parent) => of_shape(parent.shape),
-            None if matches!(field.kind, Kind::Id) => arranged::referenced(field.wire()),
+            None if matches!(field.kind, Kind::Id) => referenced(field.wire()),
             None => None,
         }
     }
@@ -419,9 +451,9 @@ mod tests {
             }
         }
         // pages of their own name the operations that they run
-        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pages");
+        let sources = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
         let mut pages = String::new();
-        let mut folders = vec![std::path::PathBuf::from(sources)];
+        let mut folders = vec![sources.join("pages"), sources.join("resources")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -4,7 +4,6 @@
 //! Nothing here names a table or a statement: operations run in the same process, through [`chancery_web::App::perform`].
 
 mod agent;
-mod arranged;
 mod assets;
 mod boxed;
 mod call;
@@ -19,9 +18,11 @@ mod forgery;
 mod need;
 mod pages;
 mod parts;
+mod presentation;
 mod proof;
 mod refusal;
 mod render;
+mod resources;
 mod session;
 mod setting;
 mod setup;

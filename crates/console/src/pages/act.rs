@@ -14,7 +14,6 @@ use super::{
     settings,
 };
 use crate::{
-    arranged,
     call::call,
     directory::{Resource, encoded},
     fields::{filled, plain},
@@ -31,11 +30,11 @@ pub fn offered<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterato
 
 /// The operations about one row that have a page of the pattern.
 pub fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
-    let fits = |op: &&Op| {
+    let fits = move |op: &&Op| {
         has_form(op)
             && op.method != Method::Get
             && op.path.matches('{').count() == 1
-            && !arranged::has_own_page(op.name)
+            && !resource.presentation.is_apart(op)
     };
     resource.others.iter().copied().filter(fits)
 }
@@ -56,7 +55,7 @@ pub fn of_all<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator
 
 /// The operations about all rows of a resource that have a page.
 pub fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
-    let fits = |op: &&Op| has_form(op) && !arranged::is_for_sign_in(op.name);
+    let fits = move |op: &&Op| has_form(op) && !resource.presentation.is_apart(op);
     resource.of_all.iter().copied().filter(fits)
 }
 
@@ -150,7 +149,7 @@ pub async fn ask(
         visit.fresh()?;
     }
     visit.unbarred(resource, key, op).await?;
-    if arranged::is_for_good(op.name) {
+    if resource.presentation.is_for_good(op) {
         return confirm(visit, resource, (key, op), None).await;
     }
     // what is there is the beginning of what is to be only where the whole is replaced
@@ -245,7 +244,7 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
     visit.unbarred(resource, key, op).await?;
-    if arranged::is_for_good(op.name) {
+    if resource.presentation.is_for_good(op) {
         let title = title_of(resource, &read_any(visit, resource, key).await?);
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
@@ -261,7 +260,7 @@ pub async fn run(
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
-        Ok(_) if arranged::is_for_good(op.name) => Ok(done(&visit.address(resource), "done")),
+        Ok(_) if resource.presentation.is_for_good(op) => Ok(done(&visit.address(resource), "done")),
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
             let answer = output.json();
@@ -294,7 +293,7 @@ async fn way_back(
     (key, op): (&str, &Op),
     body: &Map<String, Value>,
 ) -> Result<Option<Undo>, Problem> {
-    if !arranged::is_taken_back(op.name) {
+    if !resource.presentation.is_taken_back(op) {
         return Ok(None);
     }
     let row = read(visit, resource, key).await?;
@@ -313,8 +312,9 @@ async fn made_secret(
     (key, op): (&str, &Op),
     answer: &Value,
 ) -> Result<Option<String>, Problem> {
-    match arranged::leaves_secret(op.name) {
-        Some(option) => settings::value_of(visit, resource, key, option).await,
+    let left = resource.presentation.leaves_secret.filter(|(name, _)| name.is_of(op));
+    match left {
+        Some((_, option)) => settings::value_of(visit, resource, key, option).await,
         None => Ok(secret_of(resource, answer).map(str::to_owned)),
     }
 }

@@ -1,11 +1,12 @@
 //! Whose settings there are: user stores and other identity providers, second factors and tenants, each with the way to its own.
 
+use chancery_management::option::OPTION;
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{navigation::icon, register::rows, settings, steps::store_settings};
+use super::{choices::rows, settings, steps::store_settings};
 use crate::{
     directory::{self, Resource, encoded},
     parts::{Card, FormPage, Line},
@@ -14,15 +15,13 @@ use crate::{
 
 /// This page.
 pub const HERE: &str = "/console/settings";
-/// The resource whose rows are settings.
-pub const NAME: &str = "Option";
 
 /// Shows the page.
 ///
 /// # Errors
 /// The person may not see settings; the operations' own.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let options = directory::find(NAME, false).ok_or_else(nothing_here)?;
+    let options = directory::of_shape(&OPTION).ok_or_else(nothing_here)?;
     visit.need(options.list)?;
     let words = visit.words;
     let mut middle: Vec<Card> = of_store(visit).into_iter().collect();
@@ -30,13 +29,13 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         middle.extend(of_owner(visit, owner).await?);
     }
     let all = Line {
-        icon: Some(icon(NAME)),
+        icon: Some(options.presentation.icon),
         text: words.page("settings_all").into(),
         href: Some(visit.address(options)),
         ..Line::default()
     };
     middle.push(Card {
-        title: words.resources(NAME),
+        title: words.resources(options.name),
         kind: "lines",
         about: words.page("settings_all_about").into(),
         lines: vec![all],
@@ -46,7 +45,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         back: json!({ "href": "/console", "label": words.page("overview") }),
         heading: words.page("settings").into(),
         sub: words.page("settings_of_whom").into(),
-        icon: Some(icon(NAME)),
+        icon: Some(options.presentation.icon),
         middle,
         ..FormPage::default()
     };
@@ -72,12 +71,12 @@ async fn of_owner(visit: &Visit<'_>, owner: &'static Resource) -> Result<Option<
     }
     let address = visit.address(owner);
     let line = |(id, title): (String, String)| Line {
-        icon: Some(icon(owner.name)),
+        icon: Some(owner.presentation.icon),
         text: title,
         href: Some(format!("{address}/{}/settings", encoded(&id))),
         ..Line::default()
     };
-    let lines: Vec<Line> = rows(visit, owner.name).await?.into_iter().map(line).collect();
+    let lines: Vec<Line> = rows(visit, owner.shape).await?.into_iter().map(line).collect();
     let more: Value = json!({ "href": address, "label": visit.words.page("all") });
     let title = visit.words.resources(owner.name);
     Ok((!lines.is_empty()).then(|| Card { title, kind: "lines", lines, more: Some(more), ..Card::default() }))

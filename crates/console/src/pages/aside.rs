@@ -7,47 +7,25 @@ use serde_json::{Value, json};
 
 use super::{
     list::{key_of, title_of},
-    owned, relate, settings, steps,
+    owned, relate, settings,
 };
 use crate::{
-    arranged,
     carried::is_protected,
-    directory::{self, Resource, encoded, operation_name},
+    directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, Line},
+    presentation::{FormAct, Item, Making},
     visit::Visit,
 };
 
-/// The cards that a resource's rows have and no other's.
-pub async fn own_cards(
-    visit: &Visit<'_>,
-    resource: &'static Resource,
-    (key, here, row): (&str, &str, &Value),
-    barrier: Option<RoleType>,
-) -> Result<Vec<Card>, Problem> {
-    match resource.name {
-        "CertStore" => Ok(vec![super::certificate::card(visit, resource, row).await?]),
-        "User" => {
-            let sign_in = super::user::sign_in(visit, resource, (key, here), barrier).await?;
-            let passkeys = super::standing::passkeys(visit, (key, here)).await?;
-            let recovery = super::recovery::card(visit, key, barrier).await?;
-            let there = super::user::in_applications(visit, key).await?;
-            Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
-        }
-        "ClientApp" => Box::pin(app_cards(visit, resource, (key, row))).await,
-        super::deliveries::NAME => Ok(vec![super::deliveries::card(visit, resource, (key, row))]),
-        "IdpInstance" => {
-            let unserved = unserved_card(visit, resource, row);
-            let works = super::standing::provider(visit, (key, here, row)).await?;
-            let there = Box::pin(super::provider::addresses(visit, resource, (key, row))).await?;
-            let provisioning = super::standing::provisioning(visit, (key, row)).await?;
-            let later = super::provider::later(visit, (key, here, row));
-            let told = unserved.into_iter().chain(works).chain(there).chain(provisioning);
-            Ok(told.chain(later).collect())
-        }
-        "Option" => Ok(settings::card_of(visit, row).into_iter().collect()),
-        _ => Ok(unserved_card(visit, resource, row).into_iter().collect()),
-    }
+/// The cards that stand before what belongs to a row.
+///
+/// # Errors
+/// The operations' own.
+pub async fn own_cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
+    let mut cards: Vec<Card> = unserved_card(visit, item.resource, item.row).into_iter().collect();
+    cards.extend((item.resource.presentation.cards)(visit, item).await?);
+    Ok(cards)
 }
 
 /// The badge of a stored row that is not supported, with what is refused.
@@ -61,93 +39,61 @@ fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<
     Some(Card { title, kind: "checks", lines: vec![line], ..Card::default() })
 }
 
-/// The cards of a client app. They are apart from those of others, because the future of a page with many parts needs much stack.
-async fn app_cards(
-    visit: &Visit<'_>,
-    resource: &'static Resource,
-    (key, row): (&str, &Value),
-) -> Result<Vec<Card>, Problem> {
-    let mut cards = vec![super::safety::card(visit, resource, key).await?];
-    cards.extend(Box::pin(super::connecting::refusals(visit, key)).await?);
-    cards.extend(Box::pin(super::rotation::card(visit, resource, (key, row))).await?);
-    cards.push(super::connecting::addresses(visit));
-    Ok(cards)
-}
-
 /// What else can be done with what was typed, for who may: its label, and the page that takes the form.
 pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, &'static str)> {
-    let (operation, label, page) = arranged::form_act(resource.name)?;
-    visit.may(directory::of_name(operation)).map(|_| (visit.words.page(label), page))
+    let FormAct { operation, label, page } = resource.presentation.form_act.as_ref()?;
+    visit.may(directory::of_name(*operation)).map(|_| (visit.words.page(label), *page))
 }
 
 /// What can be done with one, besides changing it: each has a page of its own. What a role of the row keeps the person from is not
 /// among it.
-pub fn acts(
-    visit: &Visit<'_>,
-    resource: &Resource,
-    (row, here): (&Value, &str),
-    barrier: Option<RoleType>,
-) -> Vec<Value> {
-    let first = arranged::first_acts(resource.name);
+pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) -> Vec<Value> {
+    let Item { resource, here, row, barrier, .. } = item;
+    let presentation = resource.presentation;
+    let first = presentation.first_acts;
     let is_free = |op: &&Op| barrier.is_none() || !is_protected(op);
     // what is here needs no restoring
     let is_needed =
-        |op: &&Op| !op.name.starts_with("Restore") && arranged::has_effect(op, row) && is_free(op);
+        |op: &&Op| !presentation.is_restoring(op) && (presentation.has_effect)(op, row) && is_free(op);
     let mut offered: Vec<_> = super::act::offered(visit, resource).filter(is_needed).collect();
-    offered.sort_by_key(|op| first.iter().position(|name| *name == op.name).unwrap_or(first.len()));
+    offered.sort_by_key(|op| first.iter().position(|name| name.is_of(op)).unwrap_or(first.len()));
     let mut acts: Vec<Value> = offered
         .into_iter()
         .map(|op| {
             let label = super::act::label(visit, op);
-            let (label, href) = match lacks(visit, op, (row, here)) {
+            let (label, href) = match (presentation.lacks)(visit, op, (row, here)) {
                 Some((what, href)) => (format!("{label}: {}", visit.words.page(what)), href),
                 None => (label, format!("{here}/{}", op.name)),
             };
             json!({ "label": label, "icon": null, "href": href, "is_main": false, "is_dangerous": false })
         })
         .collect();
-    for (text, name, wire) in arranged::makes(resource.name) {
+    for Making { label, shape, field } in presentation.makes {
         let made =
-            directory::find(name, true).filter(|made| visit.may(made.create).is_some_and(|op| is_free(&op)));
+            directory::of_shape(shape).filter(|made| visit.may(made.create).is_some_and(|op| is_free(&op)));
         acts.extend(made.map(|made| {
             let key = here.rsplit('/').next().unwrap_or_default();
-            let href = format!("{}/new?{wire}={key}", visit.address(made));
-            json!({ "label": visit.words.page(text), "icon": null, "href": href, "is_main": false, "is_dangerous": false })
+            let href = format!("{}/new?{field}={key}", visit.address(made));
+            json!({ "label": visit.words.page(label), "icon": null, "href": href, "is_main": false, "is_dangerous": false })
         }));
     }
-    acts.splice(0..0, super::provider_trial::act(visit, resource, (row, here)));
-    acts.splice(0..0, super::tokens::act(visit, resource, here));
+    let (before_settings, after_settings) = own;
+    acts.splice(0..0, after_settings);
     if settings::are_offered(visit, resource) {
         let label = visit.words.page("settings");
         let href = format!("{here}/settings");
         let act = json!({ "label": label, "icon": "sliders-horizontal", "href": href, "is_main": false, "is_dangerous": false });
         acts.insert(0, act);
     }
-    if barrier.is_none() {
-        acts.splice(0..0, super::provider_connect::act(visit, resource, (row, here)));
-    }
+    acts.splice(0..0, before_settings);
     if visit.may(resource.delete).is_some_and(|op| is_free(&op)) {
         acts.push(json!({
-            "label": visit.words.page(arranged::deleting(resource.name).act), "icon": "trash-2",
+            "label": visit.words.page(presentation.deleting.act), "icon": "trash-2",
             "href": format!("{here}/delete"),
             "is_main": false, "is_dangerous": true,
         }));
     }
     acts
-}
-
-/// What an act needs and does not have: the key of the text, and where it is set.
-fn lacks(visit: &Visit<'_>, operation: &Op, (row, here): (&Value, &str)) -> Option<(&'static str, String)> {
-    if !operation_name!("SendPasswordResetEmail").is_of(operation) {
-        return None;
-    }
-    if row["emailAddress"].as_str().is_none_or(str::is_empty) {
-        return Some(("lacks_address", format!("{here}#f-emailAddress")));
-    }
-    if steps::sends_mail(visit) {
-        return None;
-    }
-    Some(("lacks_mail", format!("{}#f-EMailSenderAddress", steps::store_settings(visit)?)))
 }
 
 /// What belongs to a row: its relations, and the resources that name it.

@@ -1,5 +1,6 @@
 //! What a client app needs to be connected, and why its requests are refused.
 
+use chancery_management::client_app::refusal::CLIENT_APP_REFUSAL;
 use chancery_resource::Problem;
 use chancery_web::{Input, endpoints};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ pub fn addresses(visit: &Visit<'_>) -> Card {
 /// # Errors
 /// The operation's own.
 pub async fn refusals(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
-    let found = directory::find("ClientAppRefusal", false);
+    let found = directory::of_shape(&CLIENT_APP_REFUSAL);
     let Some((resource, op)) = found.and_then(|found| Some((found, visit.may(found.list)?))) else {
         return Ok(None);
     };

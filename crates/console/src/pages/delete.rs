@@ -12,11 +12,10 @@ use super::{
     form::{errors, shown},
     item::read,
     list::{key_of, title_of},
-    navigation::{icon, position},
+    navigation::position,
     reference, relate,
 };
 use crate::{
-    arranged,
     call::call,
     directory::{self, Resource, encoded},
     fields::{cell, readable, written},
@@ -58,7 +57,7 @@ async fn question(
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let title = name_of(visit, resource, &row).await?;
-    let own = arranged::deleting(resource.name);
+    let own = &resource.presentation.deleting;
     let act = words.page(own.act);
     let heading = format!("{act}: {title}");
     if let Err(problem) = judged {
@@ -128,7 +127,7 @@ async fn hanging(
 /// What a row is called, where its own name may be that of another row.
 async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<String, Problem> {
     let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(row))).await?;
-    let heading = arranged::heading(resource.name, row, (visit.words, &names));
+    let heading = (resource.presentation.heading)(row, (visit.words, &names));
     Ok(heading.unwrap_or_else(|| title_of(resource, row)))
 }
 
@@ -142,7 +141,7 @@ fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
 /// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.
 fn is_for_good(visit: &Visit<'_>, resource: &Resource) -> bool {
     position(resource.name) != usize::MAX
-        && arranged::deleting(resource.name).text.is_none()
+        && resource.presentation.deleting.text.is_none()
         && keeping(visit, resource).is_none()
 }
 
@@ -193,7 +192,7 @@ fn in_the_way(
         let href = other.read.map(|_| format!("{address}/{}", encoded(&key_of(other, row))));
         let named = name.map_or_else(String::new, |field| cell(field, &row[field.wire()], visit.words).text);
         let text = if named.is_empty() { title_of(other, row) } else { named };
-        Line { icon: Some(icon(other.name)), text, href, ..Line::default() }
+        Line { icon: Some(other.presentation.icon), text, href, ..Line::default() }
     });
     let lines: Vec<Line> = lines.collect();
     let count = if rows.len() > MOST_NAMED { format!("{MOST_NAMED}+") } else { rows.len().to_string() };
@@ -229,7 +228,7 @@ pub async fn run(
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
     let Some(back) = restoring(visit, resource, key).await else {
-        return Ok(done(&address, arranged::deleting(resource.name).note));
+        return Ok(done(&address, resource.presentation.deleting.note));
     };
     let action = format!("{address}/{}/{}", encoded(key), back.name);
     Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))
@@ -237,7 +236,7 @@ pub async fn run(
 
 /// The operation that brings back what is in quarantine, if this is.
 async fn restoring(visit: &Visit<'_>, resource: &Resource, key: &str) -> Option<&'static Op> {
-    let back = super::act::offered(visit, resource).find(|op| op.name.starts_with("Restore"))?;
+    let back = super::act::offered(visit, resource).find(|op| resource.presentation.is_restoring(op))?;
     let mut input = Input::of(back, vec![key.to_owned()]);
     input.dry_run = true;
     visit.perform(input).await.ok().map(|_| back)

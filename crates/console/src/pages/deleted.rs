@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{act, form::sections_shown, list::title_of, navigation::label};
 use crate::{
-    arranged,
     carried::is_protected,
     directory::{Resource, encoded},
-    parts::{Card, FormPage},
+    parts::FormPage,
+    presentation::Item,
     visit::Visit,
 };
 
@@ -51,25 +51,25 @@ pub async fn show(
     let title = title_of(resource, row);
     let barrier = visit.barrier(resource, (key, row)).await?;
     let is_free = |op: &Op| barrier.is_none() || !is_protected(op);
-    let offered = act::offered(visit, resource)
-        .filter(|op| ["Restore", "Erase"].iter().any(|verb| op.name.starts_with(verb)) && is_free(op));
+    let presentation = resource.presentation;
+    let is_offered =
+        |op: &&Op| (presentation.is_restoring(op) || presentation.is_for_good(op)) && is_free(op);
+    let offered = act::offered(visit, resource).filter(is_offered);
     let acts: Vec<Value> = offered
         .map(|op| {
             json!({
                 "label": act::label(visit, op), "icon": null, "href": format!("{here}/{}", op.name),
-                "is_main": false, "is_dangerous": arranged::is_for_good(op.name),
+                "is_main": false, "is_dangerous": presentation.is_for_good(op),
             })
         })
         .collect();
-    let cards: Vec<Card> = match resource.name {
-        "User" => super::user::sign_in(visit, resource, (key, &here), barrier).await?.into_iter().collect(),
-        _ => Vec::new(),
-    };
+    let item = Item { resource, key, here: &here, row, barrier };
+    let cards = (resource.presentation.cards_deleted)(visit, item).await?;
     let page = FormPage {
-        back: json!({ "href": format!("{address}?view={VIEW}"), "label": label(visit, resource.name) }),
+        back: json!({ "href": format!("{address}?view={VIEW}"), "label": label(visit, resource) }),
         heading: title,
-        sub: (arranged::sub(resource.name, row).unwrap_or_default()),
-        avatar: json!(arranged::avatar(resource.name, row)),
+        sub: (resource.presentation.sub)(row).unwrap_or_default(),
+        avatar: resource.presentation.picture(row),
         badge: json!({ "text": words.page("status_deleted"), "tone": "off" }),
         acts,
         sections: sections_shown(visit, resource, row),

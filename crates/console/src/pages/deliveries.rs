@@ -13,8 +13,6 @@ use crate::{
     visit::{Visit, done, nothing_here, one},
 };
 
-/// The resource that the page is about.
-pub const NAME: &str = "EventSubscription";
 /// The most deliveries on the page.
 const MOST: usize = 100;
 

@@ -8,10 +8,11 @@ use chancery_resource::Problem;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use super::reference::{self, Names};
+use super::reference;
 use crate::{
     directory::{self, Resource},
     fields::{cell, is_secret, plain},
+    presentation::Names,
     visit::Visit,
 };
 

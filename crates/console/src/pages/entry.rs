@@ -9,7 +9,7 @@ use super::{
     difference::{self, Difference},
     editor, history,
     item::read,
-    navigation::{icon, trail_label},
+    navigation::list_label,
 };
 use crate::{
     call::call,
@@ -44,8 +44,8 @@ pub async fn show(
     let heading = format!("{}: {} {title}", words.choice(action), words.resource(area));
     let here = format!("{}/{}", visit.address(trail), encoded(id));
     let content = json!({
-        "back": { "href": visit.address(trail), "label": trail_label(visit, trail) },
-        "heading": heading, "icon": icon(history::TRAIL), "who": history::actor(visit, entry, &names),
+        "back": { "href": visit.address(trail), "label": list_label(visit, trail) },
+        "heading": heading, "icon": trail.presentation.icon, "who": history::actor(visit, entry, &names),
         "when_iso": plain(&entry["timestamp"]), "changes": changed, "unchanged": unchanged,
         "original": entry["originalContent"], "current": entry["currentContent"], "is_erased": is_erased(entry),
         "facts": facts(visit, entry), "item": item(visit, resource, &key, action),
@@ -100,7 +100,7 @@ fn item(visit: &Visit<'_>, resource: Option<&'static Resource>, key: &str, actio
     let resource = resource.filter(|_| !key.contains('|'));
     resource.map_or(Value::Null, |resource| {
         let href = format!("{}/{}", visit.address(resource), encoded(key));
-        json!({ "href": href, "label": visit.words.page("to_item"), "icon": icon(resource.name) })
+        json!({ "href": href, "label": visit.words.page("to_item"), "icon": resource.presentation.icon })
     })
 }
 

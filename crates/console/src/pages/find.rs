@@ -1,32 +1,27 @@
 //! One box for all: people, groups, apps and what else has a name, by how it begins; and rows that a field may name.
 
-use chancery_resource::{Problem, settings::Owner};
+use chancery_management::{
+    client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT,
+};
+use chancery_resource::{Problem, Shape, settings::Owner};
+use chancery_userstore::{group::GROUP, user::USER};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    import,
     list::{key_of, title_of},
-    navigation::{icon, places, position},
+    navigation::{places, position},
     steps,
 };
 use crate::{
-    arranged,
     directory::{self, Resource, encoded},
     render::{data, page},
     visit::Visit,
 };
 
-/// The resources that are looked through, and whether they are in a user store.
-const LOOKED_THROUGH: [(&str, bool); 6] = [
-    ("User", true),
-    ("Group", true),
-    ("ClientApp", false),
-    ("Tenant", false),
-    ("IdpInstance", false),
-    ("Subscription", false),
-];
+/// The resources that are looked through.
+static LOOKED_THROUGH: [&Shape; 6] = [&USER, &GROUP, &CLIENT_APP, &TENANT, &IDP_INSTANCE, &SUBSCRIPTION];
 /// Rows of each.
 const COUNT: &str = "6";
 /// Places that are told.
@@ -45,15 +40,14 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     }
     let mut results = Vec::new();
     if !text.is_empty() {
-        for (name, is_of_store) in LOOKED_THROUGH {
-            let Some(resource) = directory::find(name, is_of_store) else { continue };
+        for resource in LOOKED_THROUGH.iter().filter_map(|shape| directory::of_shape(shape)) {
             if visit.may(resource.list).is_none() {
                 continue;
             }
             let rows = look(visit, resource, &text).await?;
             add(
                 &mut results,
-                &visit.words.resources(name),
+                &visit.words.resources(resource.name),
                 rows.iter().map(|row| found(visit, resource, row)),
             );
         }
@@ -81,7 +75,7 @@ fn acts<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value
     all.sort_by_key(|one| position(one.name));
     let told = all.into_iter().filter(|one| visit.may(one.create).is_some()).flat_map(|one| {
         let new = format!("{} {}", visit.words.page("new"), visit.words.resource(one.name));
-        let import = import::is_offered(visit, one).then(|| {
+        let import = (one.presentation.is_imported)(visit, one).then(|| {
             (
                 format!("{}: {}", visit.words.resources(one.name), visit.words.page("import")),
                 "import",
@@ -118,7 +112,7 @@ async fn named(visit: &Visit<'_>, names: &str, text: &str) -> Result<Response<An
         let resource = resource.ok_or_else(|| Problem::not_found("resource of this name"))?;
         let rows = look(visit, resource, text).await?;
         found.extend(rows.iter().map(|row| {
-            let sub = arranged::sub(resource.name, row).unwrap_or_default();
+            let sub = (resource.presentation.sub)(row).unwrap_or_default();
             json!({ "id": key_of(resource, row), "label": title_of(resource, row), "sub": sub })
         }));
     }
@@ -134,8 +128,8 @@ fn add(results: &mut Vec<Value>, group: &str, items: impl Iterator<Item = Value>
 
 fn found(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Value {
     let href = format!("{}/{}", visit.address(resource), encoded(&key_of(resource, row)));
-    let sub = arranged::sub(resource.name, row).unwrap_or_default();
-    json!({ "label": title_of(resource, row), "sub": sub, "href": href, "icon": icon(resource.name) })
+    let sub = (resource.presentation.sub)(row).unwrap_or_default();
+    json!({ "label": title_of(resource, row), "sub": sub, "href": href, "icon": resource.presentation.icon })
 }
 
 /// The rows of a resource whose names begin like this.
@@ -148,7 +142,7 @@ async fn look(visit: &Visit<'_>, resource: &'static Resource, text: &str) -> Res
     if searching.is_some() {
         input.query.push(("q".to_owned(), text.to_owned()));
     } else if !text.is_empty() {
-        let own = arranged::searched(resource.name);
+        let own = resource.presentation.searched;
         let title = resource.title().map(chancery_record::Field::wire);
         let fields: Vec<&str> = if own.is_empty() { title.into_iter().collect() } else { own.to_vec() };
         let begins: Vec<String> = fields.iter().map(|field| format!("{field} sw {}", json!(text))).collect();

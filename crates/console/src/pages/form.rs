@@ -5,11 +5,11 @@ use chancery_record::{Column, DefaultValue, Field, Kind};
 use chancery_resource::{Action, Body, Custom, Op, Problem, ProblemKind};
 use serde_json::{Map, Value, json};
 
-use super::reference::Names;
 use crate::{
-    arranged, carried,
+    carried,
     directory::{Resource, encoded},
     fields::{Cell, FormField, is_kept, plain},
+    presentation::Names,
     visit::Visit,
 };
 
@@ -134,7 +134,7 @@ pub fn sections(
     };
     let is_switch = |field: &Field| matches!(field.kind, Kind::Bool);
     let words = visit.words;
-    let arranged = arranged::sections(resource.name);
+    let arranged = resource.presentation.sections;
     let is_arranged = |field: &Field| arranged.iter().any(|(_, wires)| wires.contains(&field.wire()));
     let mut all: Vec<(&str, Vec<Value>, bool)> = Vec::new();
     for (title, wires) in arranged {

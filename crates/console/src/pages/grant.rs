@@ -1,7 +1,8 @@
 //! Giving a role: what it adds is told before it is given, and what one may give at all.
 
+use chancery_management::application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::Field;
-use chancery_resource::{Op, Problem, ProblemKind, RoleType};
+use chancery_resource::{Op, Problem, ProblemKind, RoleType, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ use super::{
     form::{created, error_at, errors, fresh_key, is_of_form},
     item::read,
     list::{key_of, title_of},
-    navigation::{icon, label},
+    navigation::label,
     rights::{self, Allowed},
 };
 use crate::{
@@ -49,7 +50,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     let mut body = filled(created(resource), &visit.form);
     if !body.contains_key("principalType") {
         let id = body.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_group = principal(visit, "ApplicationGroup", &id).await.is_some();
+        let is_group = principal(visit, &APPLICATION_GROUP, &id).await.is_some();
         body.insert(
             "principalType".to_owned(),
             json!(if is_group { "PlatformGroup" } else { "PlatformUser" }),
@@ -79,8 +80,8 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
 }
 
 /// The platform user or group of this id, if there is one that the person sees.
-async fn principal(visit: &Visit<'_>, name: &str, id: &str) -> Option<(&'static Resource, Value)> {
-    let resource = directory::find(name, false)?;
+async fn principal(visit: &Visit<'_>, shape: &Shape, id: &str) -> Option<(&'static Resource, Value)> {
+    let resource = directory::of_shape(shape)?;
     visit.may(resource.read).filter(|_| !id.is_empty())?;
     read(visit, resource, id).await.ok().map(|row| (resource, row))
 }
@@ -92,8 +93,8 @@ async fn form(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let id = values["principalId"].as_str().unwrap_or_default();
-    let known = match principal(visit, "ApplicationUser", id).await {
-        None => principal(visit, "ApplicationGroup", id).await,
+    let known = match principal(visit, &APPLICATION_USER, id).await {
+        None => principal(visit, &APPLICATION_GROUP, id).await,
         found => found,
     };
     let who = known.map(|(resource, row)| title_of(resource, &row));
@@ -109,9 +110,9 @@ async fn form(
         .collect();
     let (heading, address) = (words.page("grant_give"), visit.address(resource));
     let page = FormPage {
-        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        back: json!({ "href": address, "label": label(visit, resource) }),
         heading: heading.into(),
-        icon: Some(icon(resource.name)),
+        icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
         sections,
         aside: vec![limits(visit).await?],
@@ -213,7 +214,7 @@ async fn review(
     let body = &Value::Object(body);
     let (kind, id) = (plain(&body["principalType"]), plain(&body["principalId"]));
     let is_group = kind == "PlatformGroup";
-    let found = principal(visit, if is_group { "ApplicationGroup" } else { "ApplicationUser" }, &id).await;
+    let found = principal(visit, if is_group { &APPLICATION_GROUP } else { &APPLICATION_USER }, &id).await;
     let (who, known) = match &found {
         Some((resource, row)) => {
             (title_of(resource, row), rights::effective(visit, resource, &id).await?.unwrap_or_default())
@@ -250,10 +251,9 @@ async fn review(
 /// # Errors
 /// The operations' own.
 pub async fn granted(visit: &Visit<'_>, body: &Value) -> Result<String, Problem> {
-    let kinds = ["Customer", "Subscription", "Tenant", "IdpInstance"];
-    let scope = kinds.iter().find_map(|kind| {
-        let wire = format!("applyTo{kind}Id");
-        Some((*kind, body[wire.as_str()].as_str()?))
+    let scope = rights::SCOPES.iter().find_map(|shape| {
+        let wire = format!("applyTo{}Id", shape.name);
+        Some((shape.name, body[wire.as_str()].as_str()?))
     });
     let names = rights::places(visit, scope.into_iter()).await?;
     let role = body["roleType"].as_str().unwrap_or_default();
@@ -274,24 +274,21 @@ pub async fn granted(visit: &Visit<'_>, body: &Value) -> Result<String, Problem>
 ///
 /// # Errors
 /// The operations' own.
-pub async fn card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Option<Card>, Problem> {
-    if resource.name != "RoleAssignment" {
-        return Ok(None);
-    }
+pub async fn card(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     let words = visit.words;
-    let name =
-        if row["principalType"] == json!("PlatformGroup") { "ApplicationGroup" } else { "ApplicationUser" };
-    let other = directory::find(name, false).filter(|other| visit.may(other.read).is_some());
+    let is_group = row["principalType"] == json!("PlatformGroup");
+    let other = directory::of_shape(if is_group { &APPLICATION_GROUP } else { &APPLICATION_USER });
+    let other = other.filter(|other| visit.may(other.read).is_some());
     let more = other.zip(row["principalId"].as_str()).map(|(other, id)| {
         json!({ "href": format!("{}/{}/rights", visit.address(other), encoded(id)), "label": words.page("rights_why") })
     });
-    Ok(Some(Card {
+    Ok(Card {
         title: words.page("rights").into(),
         kind: "lines",
         about: (granted(visit, row).await?),
         more,
         ..Card::default()
-    }))
+    })
 }
 
 /// What is new of it.

@@ -4,6 +4,7 @@ use std::{future::Future, pin::Pin};
 
 use chancery_resource::{Problem, Relation, RoleType};
 use chancery_userstore::group::Group;
+use chancery_userstore::user::USER;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), barrier: Option<RoleTy
         acts.push(act("members_title", "user-round-plus", "members"));
     }
     acts.push(act("tree", "network", "tree"));
-    let users = directory::find("User", true).filter(|users| visit.may(users.list).is_some());
+    let users = directory::of_shape(&USER).filter(|users| visit.may(users.list).is_some());
     acts.extend(users.map(|users| {
         let href = format!("{}?of=memberOfGroups:{}", visit.address(users), encoded(key));
         json!({ "label": visit.words.page("members_list"), "icon": "list", "href": href, "is_main": false, "is_dangerous": false })

@@ -6,8 +6,8 @@ use chancery_web::{AnswerBody, HealthReport, JobState};
 use http::Response;
 use serde_json::json;
 
+use super::cells::SOON_MS;
 use crate::{
-    arranged::SOON_MS,
     fields::written,
     parts::{Card, Line},
     visit::Visit,

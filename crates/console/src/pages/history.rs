@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use chancery_management::{application::APPLICATION_USER, client_app::CLIENT_APP};
 use chancery_record::{Column, Kind};
-use chancery_resource::{Op, Problem};
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -11,22 +13,30 @@ use serde_json::{Value, json};
 use super::{
     item::read_any,
     list::{key_of, title_of},
-    reference::{self, Names},
+    reference,
 };
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, FormPage, Line},
+    presentation::Names,
     visit::{Visit, nothing_here},
     words::raised,
 };
 
-/// What the trails are called in addresses.
-pub const TRAIL: &str = "CustomAuditTrail";
 /// Changes of one item that are shown.
 const OF_ITEM: &str = "5";
 /// Changes of all that are shown.
 const OF_ALL: &str = "8";
+
+/// The trail of the user store, or of the configuration.
+pub fn trail(is_of_store: bool) -> Option<&'static Resource> {
+    directory::of_shape(if is_of_store {
+        &chancery_userstore::audit_trail::AUDIT_TRAIL
+    } else {
+        &chancery_management::audit_trail::AUDIT_TRAIL
+    })
+}
 
 /// The resource that an entry's `area` names.
 pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
@@ -35,7 +45,7 @@ pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
 
 /// The place of an item's last changes, for who may read its trail: they come after the page.
 pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Value)) -> Option<Card> {
-    let trail = directory::find(TRAIL, resource.is_of_store)?;
+    let trail = trail(resource.is_of_store)?;
     visit.may(trail.list)?;
     let more = all_of(visit, trail, resource, row);
     Some(Card { later: Some(format!("{here}/history")), ..empty(visit, &more) })
@@ -66,7 +76,7 @@ pub async fn show(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let trail = directory::find(TRAIL, resource.is_of_store).ok_or_else(nothing_here)?;
+    let trail = trail(resource.is_of_store).ok_or_else(nothing_here)?;
     visit.need(trail.list)?;
     let row = read_any(visit, resource, key).await?;
     let filter = filter_of(resource, &audited_key(resource, &row));
@@ -90,7 +100,7 @@ pub async fn show(
 /// The operations' own.
 pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     let mut cards = Vec::new();
-    for trail in [true, false].into_iter().filter_map(|is_of_store| directory::find(TRAIL, is_of_store)) {
+    for trail in [true, false].into_iter().filter_map(trail) {
         let card = card(visit, trail, (&[("count", OF_ALL)], &visit.address(trail))).await?;
         let title = if trail.is_of_store { "recent_changes" } else { "recent_configuration" };
         cards.extend(card.map(|card| Card { title: visit.words.page(title).into(), ..card }));
@@ -107,7 +117,7 @@ pub async fn last_change(
     resource: &'static Resource,
     row: &Value,
 ) -> Result<Option<(String, String)>, Problem> {
-    let trail = directory::find(TRAIL, resource.is_of_store);
+    let trail = trail(resource.is_of_store);
     let Some((trail, op)) = trail.and_then(|trail| Some((trail, visit.may(trail.list)?))) else {
         return Ok(None);
     };
@@ -180,8 +190,8 @@ fn ids(row: &Value) -> impl Iterator<Item = &str> {
 pub async fn names(visit: &Visit<'_>, trail: &Resource, rows: &[Value]) -> Result<Names, Problem> {
     let mut unknown: BTreeSet<String> = rows.iter().flat_map(ids).map(str::to_owned).collect();
     let mut names = Names::new();
-    for (name, is_of_store) in [("ApplicationUser", false), ("ClientApp", false), ("User", true)] {
-        let Some(resource) = directory::find(name, is_of_store) else { continue };
+    let shapes: [&Shape; 3] = [&APPLICATION_USER, &CLIENT_APP, &USER];
+    for resource in shapes.into_iter().filter_map(directory::of_shape) {
         reference::find(visit, resource, &unknown, &mut names).await?;
         unknown.retain(|id| !names.contains_key(id));
     }

@@ -11,17 +11,17 @@ use super::{
     deleted,
     form::{Use, at, changed_by_form, errors, hidden, is_of_form, named, sections, shown, status_of},
     list::title_of,
-    navigation::{icon, label},
-    reference, replacement,
+    navigation::label,
+    reference,
     review::{Merged, chosen, is_there, is_untouched, merge_page, review_page},
 };
 use crate::{
-    arranged,
     boxed::boxed,
     carried::is_open,
     directory::{Resource, encoded},
     fields::{changes, is_kept, is_secret, plain, typed},
     parts::FormPage,
+    presentation::Item,
     undo::Undo,
     visit::{Visit, done, one},
 };
@@ -214,7 +214,7 @@ async fn item_page(
     let words = visit.words;
     let address = visit.address(resource);
     let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(values))).await?;
-    let title = arranged::heading(resource.name, row, (words, &names));
+    let title = (resource.presentation.heading)(row, (words, &names));
     let title = title.unwrap_or_else(|| title_of(resource, row));
     let title = if title.is_empty() { key.to_owned() } else { title };
     let is_writable = is_writable(visit, resource, key).await?;
@@ -229,17 +229,17 @@ async fn item_page(
         let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?of={}", encoded(key)) }));
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true, "also": also })
     });
-    let mut cards = boxed(|| own_cards(visit, resource, (key, &here, row), barrier)).await?;
+    let item = Item { resource, key, here: &here, row, barrier };
+    let mut cards = boxed(|| own_cards(visit, item)).await?;
     cards.extend(boxed(|| aside(visit, resource, (key, row), barrier)).await?);
     cards.extend(boxed(|| super::rights::card(visit, resource, (key, row))).await?);
-    cards.extend(boxed(|| super::grant::card(visit, resource, row)).await?);
-    cards.extend(boxed(|| super::set_by_other::card(visit, resource, (key, row))).await?);
-    let mut all_acts =
-        if resource.name == "Group" { super::group::acts(visit, (key, &here), barrier) } else { Vec::new() };
+    cards.extend((resource.presentation.cards_after)(visit, item).await?);
+    let own = (resource.presentation.acts)(visit, &item);
+    let mut all_acts = own.first;
     if is_writable {
-        all_acts.extend(acts(visit, resource, (row, &here), barrier));
+        all_acts.extend(acts(visit, item, (own.before_settings, own.after_settings)));
     }
-    all_acts.extend(replacement::request(visit, resource, key));
+    all_acts.extend(own.last);
     let used = match barrier {
         _ if !is_writable => Use::Shown,
         Some(_) => Use::Open,
@@ -250,15 +250,15 @@ async fn item_page(
         None if can_change => String::new(),
         None => words.page("read_only").to_owned(),
     };
-    let avatar = arranged::avatar(resource.name, row);
-    let icon = avatar.is_null().then(|| icon(resource.name));
+    let avatar = resource.presentation.picture(row);
+    let icon = avatar.is_null().then(|| resource.presentation.icon);
     let page = FormPage {
-        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        back: json!({ "href": address, "label": label(visit, resource) }),
         heading: title,
-        sub: arranged::sub(resource.name, row).unwrap_or_default(),
+        sub: (resource.presentation.sub)(row).unwrap_or_default(),
         icon,
         avatar,
-        badge: arranged::badge(resource.name, row, words),
+        badge: resource.presentation.badge(row, words),
         acts: all_acts,
         errors: errors(visit, problem),
         sections: named(sections(visit, resource, (&fields, values), problem, used), &names),

@@ -9,22 +9,13 @@ use http::Response;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{
-    batch, deleted,
-    form::created,
-    history::{self, TRAIL},
-    import, item,
-    navigation::trail_label,
-    provider_connect,
-    reference::{self, Names},
-    trail,
-};
+use super::{batch, deleted, form::created, item, navigation::list_label, reference};
 use crate::{
-    arranged,
     call::call,
     carried::carrier_of,
     directory::{self, Resource, encoded},
     fields::{Cell, cell, plain},
+    presentation::Names,
     render::page,
     visit::{Visit, one},
 };
@@ -67,8 +58,8 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         }
     }
     let mut names = reference::names(visit, resource, (&named(resource), &rows)).await?;
-    if resource.name == TRAIL {
-        names.extend(history::names(visit, resource, &rows).await?);
+    if let Some(more) = resource.presentation.more_names {
+        names.extend(more(visit, resource, &rows).await?);
     }
     let acts = batch::offered(visit, resource);
     let held = if acts.is_empty() { HashMap::new() } else { barred(visit, resource, &rows).await? };
@@ -88,11 +79,12 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         return page(200, "list-part.html", &visit.plain("", &more));
     }
     let words = visit.words;
-    let heading = trail_label(visit, resource);
-    let is_filtered = trail::is_filtered(visit, resource);
+    let heading = list_label(visit, resource);
+    let filters = resource.presentation.filters;
+    let is_filtered = filters.is_some_and(|filters| (filters.is_filtered)(visit));
     let is_searched =
         visit.parameter("q").is_some_and(|q| !q.is_empty()) || visit.parameter("view").is_some();
-    let create = provider_connect::way(visit, resource).or_else(|| {
+    let create = (resource.presentation.create)(visit, resource).or_else(|| {
         visit.may(resource.create).map(|_| {
             json!({ "href": format!("{}/new{}", visit.address(resource), preset(visit, resource)),
                     "label": format!("{} {}", words.page("new"), words.resource(resource.name)) })
@@ -110,7 +102,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         batch::kept(&visit.query).map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let content = json!({
         "heading": heading, "about": about(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
-        "search": search(visit, resource), "views": views(visit, resource), "filters": trail::form(visit, resource, &names), "columns": columns(visit, resource),
+        "search": search(visit, resource), "views": views(visit, resource), "filters": filters.map(|filters| (filters.form)(visit, resource, &names)), "columns": columns(visit, resource),
         "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": counted(visit, &output, (is_counted, is_found)), "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
@@ -167,7 +159,7 @@ fn grouped(number: &str, mark: &str) -> String {
 /// What an empty list says: its own text, or what one of its rows would be.
 fn nothing_yet<'a>(visit: &Visit<'a>, resource: &Resource) -> &'a str {
     let about = visit.words.explained(resource.shape.about);
-    arranged::empty(resource.name).map_or(about, |key| visit.words.page(key))
+    resource.presentation.empty.map_or(about, |key| visit.words.page(key))
 }
 
 /// What a new one has in common with the rows that the address asks for: the one that they belong to.
@@ -183,7 +175,7 @@ async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
     let Some((wire, id)) = of else { return String::new() };
     // a set of what is linked, or a field there that names what it is linked with
     let target = match wire.split_once('.') {
-        Some((_, field)) => of_linked(resource, wire).and_then(|_| arranged::referenced(field)),
+        Some((_, field)) => of_linked(resource, wire).and_then(|_| directory::referenced(field)),
         None => resource.shape.relation(wire).and_then(|linked| directory::of_shape(linked.target)),
     };
     let Some(other) = target else { return String::new() };
@@ -199,7 +191,7 @@ async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
 /// The list, as the address asks for it.
 fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = !arranged::shows_sets(resource.name);
+    input.is_brief = !resource.presentation.shows_sets;
     let piece = if visit.parameter(PART).is_some() { PIECE_OF_PART } else { PIECE };
     input.query.push(("count".to_owned(), piece.to_owned()));
     if is_of_deleted(visit, resource) {
@@ -208,12 +200,11 @@ fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     if let Some(filter) = filter(resource, &visit.query) {
         input.query.push(("filter".to_owned(), filter));
     }
-    if resource.name == TRAIL {
-        // numbers rise with time, and the trail is read in their order
-        input.query.push(owned(("sortOrder", "descending")));
-    }
-    if let Some((field, direction)) = sorted_by(visit, resource).or(arranged::order(resource.name)) {
-        input.query.extend([("sortBy", field), ("sortOrder", direction)].map(owned));
+    match sorted_by(visit, resource) {
+        Some((field, direction)) => {
+            input.query.extend([("sortBy", field), ("sortOrder", direction)].map(owned));
+        }
+        None => input.query.extend(resource.presentation.order.iter().copied().map(owned)),
     }
     input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
     input
@@ -245,7 +236,7 @@ fn more_acts(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
     let act = super::aside::form_act(visit, resource);
     let act =
         act.map(|(label, href)| json!({ "icon": "circle-question-mark", "label": label, "href": href }));
-    let import = import::is_offered(visit, resource).then(|| {
+    let import = (resource.presentation.is_imported)(visit, resource).then(|| {
         json!({ "label": visit.words.page("import"), "href": format!("{}/import", visit.address(resource)), "icon": "upload" })
     });
     let of_all = super::act::of_all(visit, resource).map(|op| {
@@ -257,7 +248,7 @@ fn more_acts(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
 
 /// The fields by whose beginning rows are searched.
 fn searched(resource: &Resource) -> Vec<&'static Field> {
-    let named = arranged::searched(resource.name);
+    let named = resource.presentation.searched;
     let own = |wire: &str| resource.shown().find(|field| field.wire() == wire);
     if !named.is_empty() {
         return named.iter().filter_map(|wire| own(wire)).collect();
@@ -278,7 +269,7 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
         }
     }
     if let Some(view) = one(parameters, "view") {
-        all.extend(arranged::view(resource.name, view));
+        all.extend(resource.presentation.view(view));
     }
     if let Some((wire, id)) = one(parameters, "of").and_then(|of| of.split_once(':')) {
         let field = resource.shown().find(|field| field.wire() == wire);
@@ -288,7 +279,7 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
         );
         all.extend(of_linked(resource, wire).map(|wire| format!("{wire} eq {}", json!(id))));
     }
-    all.extend(trail::conditions(resource, parameters));
+    all.extend(resource.presentation.filters.iter().flat_map(|filters| (filters.conditions)(parameters)));
     if all.is_empty() { None } else { Some(all.join(" and ")) }
 }
 
@@ -313,44 +304,29 @@ fn search(visit: &Visit<'_>, resource: &Resource) -> Value {
 }
 
 fn views(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let known = arranged::views(resource.name).iter().map(|(name, _)| *name);
-    let deleted = deleted::has_quarantine(resource).then_some(deleted::VIEW);
-    let known: Vec<&str> = known.chain(deleted).collect();
+    let known = resource.presentation.views.iter().map(|view| (view.name, view.label));
+    let deleted = deleted::has_quarantine(resource).then_some((deleted::VIEW, "view_deleted"));
+    let known: Vec<(&str, &str)> = known.chain(deleted).collect();
     if known.is_empty() {
         return Vec::new();
     }
     let current = visit.parameter("view").unwrap_or_default();
-    let names = std::iter::once("").chain(known);
-    let told = names.map(|name| {
-        let label =
-            if name.is_empty() { visit.words.page("view_all") } else { visit.words.page(view_key(name)) };
+    let all = std::iter::once(("", "view_all")).chain(known);
+    let told = all.map(|(name, label)| {
         let href =
             if name.is_empty() { visit.path().to_owned() } else { format!("{}?view={name}", visit.path()) };
-        json!({ "label": label, "href": href, "is_current": name == current })
+        json!({ "label": visit.words.page(label), "href": href, "is_current": name == current })
     });
     told.collect()
 }
 
-fn view_key(name: &str) -> &str {
-    match name {
-        "locked" => "view_locked",
-        "inactive" => "view_inactive",
-        "open" => "view_open",
-        "ending" => "view_ending",
-        "live" => "view_live",
-        "locked_for_now" => "view_locked_for_now",
-        "refused" => "view_refused",
-        deleted::VIEW => "view_deleted",
-        other => other,
-    }
-}
-
 fn columns(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let labels: Vec<(&str, String)> = if let Some(columns) = arranged::columns(resource.name) {
-        columns.iter().map(|(key, _)| (*key, visit.words.page(key).to_owned())).collect()
-    } else {
+    let arranged = resource.presentation.columns;
+    let labels: Vec<(&str, String)> = if arranged.is_empty() {
         let own = resource.columns().into_iter();
         own.map(|field| (field.wire(), visit.words.field(field.wire()))).collect()
+    } else {
+        arranged.iter().map(|(key, _)| (*key, visit.words.page(key).to_owned())).collect()
     };
     let told = labels.into_iter();
     told.map(|(key, label)| json!({ "label": label, "sort": sort(visit, resource, key) })).collect()
@@ -360,7 +336,7 @@ fn columns(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
 fn sorted_by(visit: &Visit<'_>, resource: &Resource) -> Option<(&'static str, &'static str)> {
     let asked = visit.parameter("sort").filter(|_| !is_part(visit))?;
     let (wire, direction) = asked.strip_prefix('-').map_or((asked, "ascending"), |wire| (wire, "descending"));
-    let (_, field) = arranged::sorted(resource.name).iter().find(|(_, field)| *field == wire)?;
+    let (_, field) = resource.presentation.sorted.iter().find(|(_, field)| *field == wire)?;
     Some((field, direction))
 }
 
@@ -371,7 +347,7 @@ fn is_part(visit: &Visit<'_>) -> bool {
 
 /// Where a column's head leads, if an index serves its order: first upwards, then downwards.
 fn sort(visit: &Visit<'_>, resource: &Resource, column: &str) -> Value {
-    let known = arranged::sorted(resource.name).iter().find(|(key, _)| *key == column);
+    let known = resource.presentation.sorted.iter().find(|(key, _)| *key == column);
     let Some((_, field)) = known.filter(|_| !is_part(visit)) else { return Value::Null };
     let direction = sorted_by(visit, resource).filter(|(by, _)| by == field).map(|(_, direction)| direction);
     let turned = if direction == Some("ascending") { "-" } else { "" };
@@ -380,20 +356,21 @@ fn sort(visit: &Visit<'_>, resource: &Resource, column: &str) -> Value {
 
 /// The fields of a list that may name other rows.
 fn named(resource: &Resource) -> Vec<&'static Field> {
-    match arranged::columns(resource.name) {
-        Some(_) => {
-            resource.shown().filter(|field| arranged::shows_name(resource.name, field.wire())).collect()
-        }
-        None => resource.columns(),
+    let presentation = resource.presentation;
+    if presentation.columns.is_empty() {
+        return resource.columns();
     }
+    resource.shown().filter(|field| (presentation.shows_name)(field.wire())).collect()
 }
 
 /// A row as templates take it.
 pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Names)) -> Value {
     let key = key_of(resource, row);
-    let mut cells: Vec<Cell> = match arranged::columns(resource.name) {
-        Some(columns) => columns.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect(),
-        None => resource.columns().iter().map(|field| cell_of(visit, field, (row, names))).collect(),
+    let arranged = resource.presentation.columns;
+    let mut cells: Vec<Cell> = if arranged.is_empty() {
+        resource.columns().iter().map(|field| cell_of(visit, field, (row, names))).collect()
+    } else {
+        arranged.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect()
     };
     if let Some(first) = cells.first_mut() {
         if first.kind == "none" {
@@ -402,8 +379,8 @@ pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Na
         (first.kind, first.href) = ("title", None);
     }
     let href = resource.read.map(|_| format!("{}/{}", visit.address(resource), encoded(&key)));
-    let href = href.or_else(|| arranged::leads_to(resource.name, row));
-    json!({ "id": key, "href": href, "avatar": arranged::avatar(resource.name, row), "cells": cells })
+    let href = href.or_else(|| (resource.presentation.leads_to)(row));
+    json!({ "id": key, "href": href, "avatar": resource.presentation.picture(row), "cells": cells })
 }
 
 /// A member as a cell: a row that it names by its name.
@@ -423,7 +400,7 @@ pub fn key_of(resource: &Resource, row: &Value) -> String {
 
 /// What one row is called.
 pub fn title_of(resource: &Resource, row: &Value) -> String {
-    let own = arranged::title(resource.name, row);
+    let own = (resource.presentation.title)(row);
     own.unwrap_or_else(|| {
         resource
             .title()

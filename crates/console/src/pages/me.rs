@@ -8,6 +8,7 @@ use chancery_signin::{
     own_user,
 };
 use chancery_store::{Mode, Tx};
+use chancery_userstore::passkey::PASSKEY;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -269,7 +270,7 @@ fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
     let may = is_here && visit.may(operation!("GetPasskeyCredentialsByUserId")).is_some();
     let href = format!("/console/store/{}/User/{}/owned/PasskeyCredential", encoded(&user.store), user.id);
     Card {
-        title: words.resources("PasskeyCredential"),
+        title: words.resources(PASSKEY.name),
         kind: "lines",
         about: words.page(if lines.is_empty() { "passkeys_none" } else { "" }).into(),
         count: (!lines.is_empty()).then(|| lines.len().to_string()),

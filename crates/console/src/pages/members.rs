@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::fold;
 use chancery_resource::{MAX_BATCH, Problem};
+use chancery_userstore::user::USER;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -118,7 +119,7 @@ fn name_in(line: &str) -> &str {
 }
 
 async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Found, Problem> {
-    let users = directory::find("User", true).ok_or_else(nothing_here)?;
+    let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
     let list = visit.need(users.list)?;
     let mut known: HashMap<String, Vec<Value>> = HashMap::new();
     let addresses: Vec<&str> = lines.iter().copied().filter(|line| line.contains('@')).collect();

@@ -1,64 +1,73 @@
 //! The navigation: what the person's roles let be listed, and nothing else.
 
-use chancery_resource::Permit;
+use std::sync::LazyLock;
+
+use chancery_management::{
+    self as management,
+    application::{APPLICATION_GROUP, APPLICATION_USER},
+    cert_store::CERT_STORE,
+    claim_rule::CLAIM_RULE,
+    client_app::{CLIENT_APP, refusal::CLIENT_APP_REFUSAL},
+    custom_asset::CUSTOM_ASSET,
+    custom_view::CUSTOM_VIEW,
+    customer::CUSTOMER,
+    directory_refusal::DIRECTORY_REFUSAL,
+    identity_replacement::IDENTITY_REPLACEMENT,
+    idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE,
+    option::OPTION,
+    role_assignment::ROLE_ASSIGNMENT,
+    sign_in::{
+        factor::SIGN_IN_FACTOR, grant::SIGN_IN_GRANT, record::SIGN_IN_RECORD, session::SIGN_IN_SESSION,
+    },
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
+};
+use chancery_resource::{Permit, Shape};
+use chancery_userstore::{self as store, group::GROUP, scim_token::SCIM_TOKEN, user::USER};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{all_settings, configuration};
+use super::configuration;
 use crate::{
     directory::{self, OperationName, Resource, encoded, operation_name},
+    presentation::Presentation,
     visit::Visit,
 };
 
-/// A group of the navigation: its name in the texts, and its resources with whether they are in a user store, and icons.
-type Group = (&'static str, &'static [(&'static str, bool, &'static str)]);
+/// A group of the navigation: its name in the texts, and the shapes of its resources.
+type Group = (&'static str, &'static [&'static Shape]);
 
 /// The groups, in their order.
-const GROUPS: [Group; 6] = [
-    ("people", &[("User", true, "user-round"), ("Group", true, "users-round")]),
-    (
-        "applications",
-        &[
-            ("ClientApp", false, "app-window"),
-            ("ClaimRule", false, "split"),
-            ("IdpInstance", false, "log-in"),
-            ("MfaInstance", false, "shield-check"),
-            ("CertStore", false, "badge-check"),
-        ],
-    ),
+static GROUPS: [Group; 6] = [
+    ("people", &[&USER, &GROUP]),
+    ("applications", &[&CLIENT_APP, &CLAIM_RULE, &IDP_INSTANCE, &MFA_INSTANCE, &CERT_STORE]),
     (
         "organisation",
-        &[
-            ("Customer", false, "building-2"),
-            ("Subscription", false, "package"),
-            ("Tenant", false, "door-open"),
-            ("RoleAssignment", false, "user-round-cog"),
-            ("ApplicationUser", false, "user-round"),
-            ("ApplicationGroup", false, "users-round"),
-        ],
+        &[&CUSTOMER, &SUBSCRIPTION, &TENANT, &ROLE_ASSIGNMENT, &APPLICATION_USER, &APPLICATION_GROUP],
     ),
     (
         "trust",
         &[
-            ("CustomAuditTrail", true, "scroll-text"),
-            ("CustomAuditTrail", false, "scroll-text"),
-            ("IdentityReplacement", false, "repeat-2"),
-            ("SignInRecord", false, "history"),
-            ("SignInSession", false, "globe"),
-            ("SignInGrant", false, "key-round"),
-            ("SignInFactor", false, "shield-check"),
-            ("ClientAppRefusal", false, "triangle-alert"),
-            ("DirectoryRefusal", false, "triangle-alert"),
+            &store::audit_trail::AUDIT_TRAIL,
+            &management::audit_trail::AUDIT_TRAIL,
+            &IDENTITY_REPLACEMENT,
+            &SIGN_IN_RECORD,
+            &SIGN_IN_SESSION,
+            &SIGN_IN_GRANT,
+            &SIGN_IN_FACTOR,
+            &CLIENT_APP_REFUSAL,
+            &DIRECTORY_REFUSAL,
         ],
     ),
-    ("appearance", &[("CustomView", false, "panels-top-left"), ("CustomAsset", false, "image")]),
+    ("appearance", &[&CUSTOM_VIEW, &CUSTOM_ASSET]),
     (
         "system",
         &[
-            ("Option", false, "sliders-horizontal"),
-            ("ScimToken", true, "key-round"),
-            ("EventSubscription", true, "globe"),
-            ("EventSubscription", false, "globe"),
+            &OPTION,
+            &SCIM_TOKEN,
+            &store::event_subscription::EVENT_SUBSCRIPTION,
+            &management::event_subscription::EVENT_SUBSCRIPTION,
         ],
     ),
 ];
@@ -70,43 +79,27 @@ const OF_STORE: [(&str, OperationName, &str, &str); 2] = [
     ("people", operation_name!("ListRecoveryTransactions"), "recovery", "rotate-ccw"),
 ];
 
-/// The letter that leads to a resource after G.
-fn key(name: &str) -> Option<char> {
-    match name {
-        "User" => Some('u'),
-        "ClientApp" => Some('a'),
-        "CustomAuditTrail" => Some('t'),
-        _ => None,
-    }
-}
-
-/// The icon of a resource.
-pub fn icon(name: &str) -> &'static str {
-    let all = GROUPS.iter().flat_map(|(_, places)| places.iter());
-    all.clone().find(|(known, ..)| *known == name).map_or("tag", |(.., icon)| icon)
-}
+/// The names of the resources of the navigation, in its order.
+static ORDER: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let shapes = GROUPS.iter().flat_map(|(_, shapes)| shapes.iter());
+    shapes.filter_map(|shape| directory::of_shape(shape)).map(|resource| resource.name).collect()
+});
 
 /// How soon people look for a resource: by its place in the navigation, those that have none last.
 pub fn position(name: &str) -> usize {
-    let mut all = GROUPS.iter().flat_map(|(_, places)| places.iter());
-    all.position(|(known, ..)| *known == name).unwrap_or(usize::MAX)
+    ORDER.iter().position(|known| *known == name).unwrap_or(usize::MAX)
 }
 
-/// What a place is called: two of them by what people look for there.
-pub fn label(visit: &Visit<'_>, name: &str) -> String {
-    match name {
-        "CustomAuditTrail" => visit.words.page("audit_trail").to_owned(),
-        "RoleAssignment" => visit.words.page("administrators").to_owned(),
-        _ => visit.words.resources(name),
-    }
+/// What a place is called: some by what people look for there.
+pub fn label(visit: &Visit<'_>, resource: &Resource) -> String {
+    let own = resource.presentation.label.map(|key| visit.words.page(key).to_owned());
+    own.unwrap_or_else(|| visit.words.resources(resource.name))
 }
 
 /// What a list is called: there are two trails, the user store's and that of the configuration.
-pub fn trail_label(visit: &Visit<'_>, resource: &Resource) -> String {
-    if resource.name == "CustomAuditTrail" && !resource.is_of_store {
-        return visit.words.page("configuration_trail").to_owned();
-    }
-    label(visit, resource.name)
+pub fn list_label(visit: &Visit<'_>, resource: &Resource) -> String {
+    let own = resource.presentation.list_label.map(|key| visit.words.page(key).to_owned());
+    own.unwrap_or_else(|| label(visit, resource))
 }
 
 /// A place of the navigation, as templates take it.
@@ -128,23 +121,21 @@ pub struct Place {
 pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
     let path = visit.path();
     let mut groups = Vec::new();
-    for (group, places) in GROUPS {
-        let mut items = Vec::new();
-        for (name, is_of_store, icon) in places {
-            let Some(resource) = directory::find(name, *is_of_store) else { continue };
+    for (group, shapes) in &GROUPS {
+        let (group, mut items) = (*group, Vec::new());
+        for resource in shapes.iter().filter_map(|shape| directory::of_shape(shape)) {
             if visit.may(resource.list).is_none() {
                 continue;
             }
             let address = visit.address(resource);
             let is_current = path == address || path.starts_with(&format!("{address}/"));
-            // settings are looked for by whose they are
-            let (href, label) = if resource.name == all_settings::NAME {
-                (all_settings::HERE.to_owned(), visit.words.page("settings").to_owned())
-            } else {
-                (address, trail_label(visit, resource))
+            let Presentation { icon, letter: key, place, .. } = *resource.presentation;
+            let (href, label) = match place {
+                Some((href, key)) => (href.to_owned(), visit.words.page(key).to_owned()),
+                None => (address, list_label(visit, resource)),
             };
             let is_current = is_current || path == href;
-            items.push(Place { label, href, icon, is_current, key: key(name) });
+            items.push(Place { label, href, icon, is_current, key });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {
             let (Some(store), Some(_)) = (&visit.store, visit.may(directory::of_name(*operation))) else {
@@ -181,7 +172,7 @@ fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
     let segments: Vec<&str> = visit.path().split('/').collect();
     let place = match segments.as_slice() {
         ["", "console", "store", _, resource, ..] => *resource,
-        _ => "User",
+        _ => directory::of_shape(&USER).map_or("", |users| users.name),
     };
     let all = visit.visitor.stores.iter().map(|name| {
         let href = format!("/console/store/{}/{place}", encoded(name));
@@ -196,7 +187,7 @@ pub fn of(visit: &Visit<'_>) -> Value {
         .into_iter()
         .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
         .collect();
-    let instances = directory::find("IdpInstance", false).filter(|_| visit.visitor.has_more_stores);
+    let instances = directory::of_shape(&IDP_INSTANCE).filter(|_| visit.visitor.has_more_stores);
     let more = instances
         .filter(|instances| visit.may(instances.list).is_some())
         .map(|instances| visit.address(instances));

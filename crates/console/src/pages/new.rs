@@ -10,15 +10,14 @@ use super::{
     aside::form_act,
     form::{Use, created, errors, fresh_key, is_of_form, named, sections, status_of},
     list::key_of,
-    navigation::{icon, label},
+    navigation::label,
     reference,
 };
 use crate::{
-    arranged,
     call::call,
     carried::is_protected,
     directory::{Resource, encoded},
-    fields::{filled, is_kept},
+    fields::{filled, is_kept, is_made_and_told},
     parts::FormPage,
     proof::is_wanted,
     visit::{Visit, done, one},
@@ -99,13 +98,15 @@ fn shown_once(
     made: &Value,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
     let Some(secret) = secret_of(resource, made) else { return Ok(None) };
-    let link = json!({ "href": visit.address(resource), "label": label(visit, resource.name) });
+    let link = json!({ "href": visit.address(resource), "label": label(visit, resource) });
     secret_page(visit, secret, &link).map(Some)
 }
 
 /// The secret that an answer tells this once.
 pub fn secret_of<'a>(resource: &Resource, answer: &'a Value) -> Option<&'a str> {
-    arranged::told_once(resource).and_then(|member| answer.get(member)).and_then(Value::as_str)
+    let made = || resource.shape.fields.iter().find(|field| is_made_and_told(field)).map(Field::wire);
+    let told = resource.presentation.told_once.or_else(made);
+    told.and_then(|member| answer.get(member)).and_then(Value::as_str)
 }
 
 /// The page that shows a secret this once.
@@ -134,10 +135,10 @@ async fn new_page(
     let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
     let address = visit.address(resource);
     let page = FormPage {
-        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        back: json!({ "href": address, "label": label(visit, resource) }),
         heading,
         sub: words.explained(resource.shape.about).into(),
-        icon: Some(icon(resource.name)),
+        icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
         sections: named(sections(visit, resource, (&fields, values), problem, Use::Created), &names),
         hidden: vec![json!({ "name": "key", "value": fresh_key() })],

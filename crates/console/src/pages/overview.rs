@@ -1,12 +1,19 @@
 //! The first page: what happened last, and where to go.
 
-use chancery_resource::{Permit, Problem};
+use chancery_management::{
+    cert_store::CERT_STORE, directory_refusal::DIRECTORY_REFUSAL, identity_replacement::IDENTITY_REPLACEMENT,
+    idp_instance::IDP_INSTANCE,
+};
+use chancery_resource::{Permit, Problem, Shape};
+use chancery_userstore::{passkey::RECOVERY, user::USER};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{history, navigation::places, set_by_other, steps::steps, welcome::HERE as WIZARD};
-use crate::{arranged, directory, fields::written, visit::Visit};
+use super::{
+    cells::SOON_MS, history, navigation::places, set_by_other, steps::steps, welcome::HERE as WIZARD,
+};
+use crate::{directory, fields::written, visit::Visit};
 
 /// The most rows that are counted.
 const MOST: usize = 100;
@@ -37,20 +44,21 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 
 /// What needs somebody: how many rows of a resource are so, in which tone it is told, and where it is seen to.
 async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let soon = json!(written(visit.now.plus(arranged::SOON_MS)));
-    let of_users = |name: &str| arranged::view("User", name).unwrap_or_default();
-    let all = [
-        ("locked", "User", true, of_users("locked"), "warn"),
-        ("locked_for_now", "User", true, of_users("locked_for_now"), "warn"),
-        ("recovery", "RecoveryTransaction", true, "status eq \"Requested\"".to_owned(), "warn"),
-        ("replacement", "IdentityReplacement", false, "status eq \"PendingApproval\"".to_owned(), "warn"),
-        ("ending", "CertStore", false, format!("validTo lt {soon}"), "warn"),
-        ("broken", "IdpInstance", false, "hasConfigurationError eq true".to_owned(), "bad"),
-        ("refused_removal", "DirectoryRefusal", false, String::new(), "warn"),
+    let soon = json!(written(visit.now.plus(SOON_MS)));
+    let users = directory::of_shape(&USER);
+    let of_users = |name: &str| users.and_then(|users| users.presentation.view(name)).unwrap_or_default();
+    let all: [(&str, &Shape, String, &str); 7] = [
+        ("locked", &USER, of_users("locked"), "warn"),
+        ("locked_for_now", &USER, of_users("locked_for_now"), "warn"),
+        ("recovery", &RECOVERY, "status eq \"Requested\"".to_owned(), "warn"),
+        ("replacement", &IDENTITY_REPLACEMENT, "status eq \"PendingApproval\"".to_owned(), "warn"),
+        ("ending", &CERT_STORE, format!("validTo lt {soon}"), "warn"),
+        ("broken", &IDP_INSTANCE, "hasConfigurationError eq true".to_owned(), "bad"),
+        ("refused_removal", &DIRECTORY_REFUSAL, String::new(), "warn"),
     ];
     let mut tiles = Vec::new();
-    for (key, name, is_of_store, filter, tone) in all {
-        let Some(resource) = directory::find(name, is_of_store) else { continue };
+    for (key, shape, filter, tone) in all {
+        let Some(resource) = directory::of_shape(shape) else { continue };
         let Some(op) = visit.may(resource.list) else { continue };
         let mut input = Input::of(op, Vec::new());
         input.is_brief = true;
@@ -77,11 +85,12 @@ fn tile(visit: &Visit<'_>, (key, tone): (&str, &str), (count, is_all): (usize, b
 /// Where the rows of a resource are seen to.
 fn place(visit: &Visit<'_>, resource: &directory::Resource, key: &str) -> String {
     let address = visit.address(resource);
-    match resource.name {
-        "RecoveryTransaction" => address.replace(resource.name, "recovery"),
-        "User" => format!("{address}?view={key}"),
-        _ => address,
+    if let Some(page) = resource.presentation.list_page {
+        return address.replace(resource.name, page);
     }
+    // a tile of the same name as a view leads to that
+    let is_view = resource.presentation.views.iter().any(|view| view.name == key);
+    if is_view { format!("{address}?view={key}") } else { address }
 }
 
 /// What a new installation still lacks; nothing where nothing is open.

@@ -2,21 +2,24 @@
 //! sign-ins by it, and the people who came by it. All of it is stored here: the provider is not asked.
 
 use chancery_auth::issuer_url;
+use chancery_management::{
+    application::APPLICATION_USER, cert_store::CERT_STORE, sign_in::record::SIGN_IN_RECORD,
+};
 use chancery_record::{parse_id, parse_timestamp};
-use chancery_resource::{Op, Problem, settings::flag};
+use chancery_resource::{Op, Problem, Shape, settings::flag};
 use chancery_signin::SIGNED_OUT;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
+    cells::SOON_MS,
     item::read,
     list::{key_of, title_of},
     provider_connect::of_row,
     settings,
 };
 use crate::{
-    arranged::SOON_MS,
     directory::{self, Resource, encoded},
     fields::{plain, written},
     parts::{Card, FormPage, Line},
@@ -91,7 +94,7 @@ pub async fn addresses(
 /// The operation's own.
 pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Vec<Line>, Problem> {
     let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
-    let stores = directory::find("CertStore", false).filter(|_| has_some && of_row(row).is_some());
+    let stores = directory::of_shape(&CERT_STORE).filter(|_| has_some && of_row(row).is_some());
     let Some((stores, op)) = stores.and_then(|stores| Some((stores, visit.may(stores.list)?))) else {
         return Ok(Vec::new());
     };
@@ -117,20 +120,20 @@ pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Resu
 /// parameter by which the whole list is asked for.
 struct About {
     title: &'static str,
-    resource: &'static str,
+    shape: &'static Shape,
     page: &'static str,
     of: &'static str,
 }
 
-const SIGN_INS: About =
-    About { title: "provider_sign_ins", resource: "SignInRecord", page: "sign-ins", of: "idpInstanceId" };
-const PEOPLE: About =
-    About { title: "provider_people", resource: "ApplicationUser", page: "people", of: CAME_BY };
+static SIGN_INS: About =
+    About { title: "provider_sign_ins", shape: &SIGN_IN_RECORD, page: "sign-ins", of: "idpInstanceId" };
+static PEOPLE: About =
+    About { title: "provider_people", shape: &APPLICATION_USER, page: "people", of: CAME_BY };
 
 impl About {
     /// Its resource, and the operation that lists it, for who may.
     fn list(&self, visit: &Visit<'_>) -> Option<(&'static Resource, &'static Op)> {
-        let resource = directory::find(self.resource, false)?;
+        let resource = directory::of_shape(self.shape)?;
         Some((resource, visit.may(resource.list)?))
     }
 
@@ -150,24 +153,43 @@ pub fn later(visit: &Visit<'_>, (key, here, row): (&str, &str, &Value)) -> Vec<C
     if of_row(row).is_none() {
         return Vec::new();
     }
-    let places = [SIGN_INS, PEOPLE].into_iter().filter_map(|about| {
+    let places = [&SIGN_INS, &PEOPLE].into_iter().filter_map(|about| {
         let (resource, _) = about.list(visit)?;
         Some(Card { later: Some(format!("{here}/{}", about.page)), ..about.card(visit, resource, key) })
     });
     places.collect()
 }
 
-/// Shows one of these lists.
+/// Shows the last sign-ins.
 ///
 /// # Errors
-/// The person may not list it; it is no external provider; the operations' own.
-pub async fn show(
+/// The person may not list them; it is no external provider; the operations' own.
+pub async fn show_sign_ins(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, page): (&str, &str),
+    key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let about = [SIGN_INS, PEOPLE].into_iter().find(|about| about.page == page).ok_or_else(nothing_here)?;
-    let of = directory::find(about.resource, false).ok_or_else(nothing_here)?;
+    show(visit, resource, (key, &SIGN_INS)).await
+}
+
+/// Shows the people.
+///
+/// # Errors
+/// As [`show_sign_ins`].
+pub async fn show_people(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    show(visit, resource, (key, &PEOPLE)).await
+}
+
+async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, about): (&str, &About),
+) -> Result<Response<AnswerBody>, Problem> {
+    let of = directory::of_shape(about.shape).ok_or_else(nothing_here)?;
     let op = visit.need(of.list)?;
     let row = read(visit, resource, key).await?;
     of_row(&row).ok_or_else(nothing_here)?;

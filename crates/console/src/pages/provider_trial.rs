@@ -11,7 +11,7 @@ use super::{
     provider_connect::{is_unfinished, of_row, progress},
 };
 use crate::{
-    directory::{self, Resource, encoded, operation},
+    directory::{Resource, encoded, operation},
     fields::plain,
     parts::{Card, FormPage, Line},
     visit::{Visit, one},
@@ -22,9 +22,8 @@ fn beginning() -> Option<&'static Op> {
 }
 
 /// The button of an instance's page, where its kind can be tried out.
-pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
-    let is_offered =
-        resource.name == "IdpInstance" && of_row(row).is_some() && visit.may(beginning()).is_some();
+pub fn act(visit: &Visit<'_>, (row, here): (&Value, &str)) -> Option<Value> {
+    let is_offered = of_row(row).is_some() && visit.may(beginning()).is_some();
     is_offered.then(|| {
         let label = visit.words.page("try_it");
         json!({ "label": label, "icon": null, "href": format!("{here}/trial"), "is_main": false, "is_dangerous": false })

@@ -1,6 +1,7 @@
 //! How far a store is from living without passwords: whom each reason keeps back, and what mends it.
 
 use chancery_resource::{Op, Problem};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ fn people(
     (reason, call): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let users = directory::find("User", true).filter(|users| visit.may(users.read).is_some());
+    let users = directory::of_shape(&USER).filter(|users| visit.may(users.read).is_some());
     let people = told["people"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<Value> = people
         .iter()

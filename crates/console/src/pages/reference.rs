@@ -1,6 +1,6 @@
 //! What the rows are called that other rows name: read together, once for each resource.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
@@ -11,20 +11,18 @@ use super::{
     look_up::{Reading, rows_by},
 };
 use crate::{
-    arranged,
-    directory::{Resource, encoded},
+    directory::{self, Resource, encoded},
+    presentation::Names,
     visit::Visit,
 };
-
-/// Names and addresses, by ids.
-pub type Names = HashMap<String, (String, Option<String>)>;
 
 /// The resource that an id of a row names: by the field, or by what else the row says.
 pub fn named_by(resource: &Resource, field: &Field, row: &Value) -> Option<&'static Resource> {
     if !matches!(field.kind, Kind::Id) {
         return None;
     }
-    resource.referenced(field).or_else(|| arranged::named_by(resource.name, field.wire(), row))
+    let told = || directory::of_shape((resource.presentation.named_by)(field.wire(), row)?);
+    resource.referenced(field).or_else(told)
 }
 
 /// The names of all rows that these fields of these rows name, as far as the person may list them.

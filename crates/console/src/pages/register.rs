@@ -2,16 +2,25 @@
 //! paste, filled in, with the secret that is shown this once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_resource::{Problem, RelationChange, random};
+use chancery_management::{
+    client_app::{
+        configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, key_set::CLIENT_APP_KEY_SET,
+        scope_and_resource::CLIENT_APP_SCOPE, secret::CLIENT_APP_SECRET, uri::CLIENT_APP_REDIRECT_URI,
+    },
+    idp_instance::IDP_INSTANCE,
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
+};
+use chancery_resource::{Op, Problem, RelationChange, Shape, random};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
+    choices::{is_chosen, rows},
     connecting::addresses,
     form::{errors, fresh_id, is_of_form},
     item::read,
-    list::{key_of, title_of},
     relate,
 };
 use crate::{
@@ -90,23 +99,6 @@ impl Kind {
     }
 }
 
-/// The most rows that people choose from.
-const MOST: &str = "20";
-
-/// The rows of a resource that the person sees, as keys and titles, for choosing among them.
-///
-/// # Errors
-/// The operation's own.
-pub async fn rows(visit: &Visit<'_>, name: &str) -> Result<Vec<(String, String)>, Problem> {
-    let Some(resource) = directory::find(name, false) else { return Ok(Vec::new()) };
-    let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
-    let mut input = Input::of(op, Vec::new());
-    input.query = vec![("count".to_owned(), MOST.to_owned())];
-    let rows = visit.perform(input).await?.json();
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(rows.iter().map(|row| (key_of(resource, row), title_of(resource, row))).collect())
-}
-
 /// The kinds to choose from, or the questions of the one that the address names; `None`: the plain form is asked for.
 ///
 /// # Errors
@@ -158,9 +150,8 @@ async fn questions(
     kind: Kind,
     wrong: Option<Wrong<'_>>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let made = [(kind.has_secret, "ClientAppSecret"), (kind.has_return, "ClientAppRedirectUri")];
-    let is_grave = |name| directory::find(name, false).and_then(|one| one.create).is_some_and(is_wanted);
-    if made.into_iter().any(|(is_made, name)| is_made && is_grave(name)) {
+    let made = [(kind.has_secret, &CLIENT_APP_SECRET), (kind.has_return, &CLIENT_APP_REDIRECT_URI)];
+    if made.into_iter().any(|(is_made, shape)| is_made && creating(shape).is_some_and(is_wanted)) {
         visit.fresh()?;
     }
     let words = visit.words;
@@ -168,7 +159,7 @@ async fn questions(
     let mut name = asked("name", &words.field("name"), "text");
     name.extend([("required".to_owned(), json!(true)), ("value".to_owned(), json!(typed("name")))]);
     let mut general = vec![name];
-    let subscriptions = rows(visit, "Subscription").await?;
+    let subscriptions = rows(visit, &SUBSCRIPTION).await?;
     if subscriptions.len() > 1 {
         let current = typed("subscriptionId");
         let choices = subscriptions
@@ -209,12 +200,12 @@ async fn questions(
         let mut who = asked("isRestricted", words.page("only_some"), "switch");
         who.insert("value".to_owned(), json!(typed("isRestricted") == "true"));
         let mut switches = vec![who];
-        for (prefix, name) in [("instance", "IdpInstance"), ("tenant", "Tenant")] {
-            for (index, (id, label)) in rows(visit, name).await?.into_iter().enumerate() {
+        for (prefix, shape) in [("instance", &IDP_INSTANCE), ("tenant", &TENANT)] {
+            for (index, (id, label)) in rows(visit, shape).await?.into_iter().enumerate() {
                 let wire = format!("{prefix}:{id}");
                 let is_on = one(&visit.form, "kind").map_or(index == 0, |_| is_chosen(visit, &wire));
                 let mut switch =
-                    asked(&wire, &format!("{}: {label}", raised(&words.resource(name))), "switch");
+                    asked(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
                 switch.insert("value".to_owned(), json!(is_on));
                 switches.push(switch);
             }
@@ -255,13 +246,9 @@ fn wrong_fields(visit: &Visit<'_>, wrong: Option<&Wrong<'_>>) -> Vec<Value> {
     told
 }
 
-/// Whether a switch was on: it sends `false` before itself.
-pub fn is_chosen(visit: &Visit<'_>, wire: &str) -> bool {
-    visit.form.iter().rev().find(|(name, _)| name == wire).is_some_and(|(_, value)| value == "true")
-}
-
-fn secrets() -> Option<&'static chancery_resource::Op> {
-    directory::find("ClientAppSecret", false)?.create
+/// The operation that creates one of this shape.
+fn creating(shape: &Shape) -> Option<&'static Op> {
+    directory::of_shape(shape)?.create
 }
 
 /// Makes the client app with all that belongs to it; `None`: the plain form was sent.
@@ -303,13 +290,12 @@ fn inputs(
 ) -> Result<(Vec<Input>, Vec<&'static str>), Problem> {
     let typed = |name: &str| one(&visit.form, name).unwrap_or_default().trim();
     let mut all = Vec::new();
-    let mut add =
-        |place: &'static str, op: Option<&'static chancery_resource::Op>, path: Vec<String>, body: Value| {
-            let mut input = Input::of(visit.need(op)?, path);
-            input.body = Some(body);
-            all.push((input, place));
-            Ok::<_, Problem>(())
-        };
+    let mut add = |place: &'static str, op: Option<&'static Op>, path: Vec<String>, body: Value| {
+        let mut input = Input::of(visit.need(op)?, path);
+        input.body = Some(body);
+        all.push((input, place));
+        Ok::<_, Problem>(())
+    };
     let mut app = kind.members();
     app.extend([
         ("id".to_owned(), json!(id)),
@@ -321,7 +307,7 @@ fn inputs(
     }
     add("name", resource.create, Vec::new(), Value::Object(app))?;
     if kind.has_return {
-        let uris = directory::find("ClientAppRedirectUri", false).and_then(|uris| uris.create);
+        let uris = creating(&CLIENT_APP_REDIRECT_URI);
         for (wire, purpose) in [("returns", "Login"), ("leaves", "Logout")] {
             for uri in typed(wire).lines().map(str::trim).filter(|uri| !uri.is_empty()) {
                 let body = json!({ "clientAppId": id, "uri": uri, "redirectUriType": purpose });
@@ -329,24 +315,23 @@ fn inputs(
             }
         }
     }
-    let scopes = directory::find("ClientAppScope", false).and_then(|scopes| scopes.create);
+    let scopes = creating(&CLIENT_APP_SCOPE);
     for key in typed("scopes").lines().map(str::trim).filter(|key| !key.is_empty()) {
         add("scopes", scopes, Vec::new(), json!({ "clientAppId": id, "key": key }))?;
     }
     if kind.has_keys(visit) {
-        let create = |name: &str| directory::find(name, false).and_then(|resource| resource.create);
         let keys = typed("keys");
         let member = if keys.starts_with("https://") { "jwksUri" } else { "jwks" };
         let set = json!({
             "clientAppId": id, "name": visit.words.page("first_secret"), "use": "Signing", "status": "Active", member: keys,
         });
-        add("keys", create("ClientAppKeySet"), Vec::new(), set)?;
+        add("keys", creating(&CLIENT_APP_KEY_SET), Vec::new(), set)?;
         let method = json!({ "clientAppId": id, "tokenEndpointAuthMethod": "private_key_jwt" });
-        add("keys", create("ClientAppAuthenticationConfiguration"), Vec::new(), method)?;
+        add("keys", creating(&CLIENT_APP_AUTHENTICATION_CONFIGURATION), Vec::new(), method)?;
     } else if kind.has_secret {
         add(
             "secret",
-            secrets(),
+            creating(&CLIENT_APP_SECRET),
             Vec::new(),
             json!({ "clientAppId": id, "name": visit.words.page("first_secret") }),
         )?;

@@ -2,27 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use chancery_resource::{Op, Problem};
+use chancery_management::{
+    application::APPLICATION_USER, client_app::CLIENT_APP, identity_replacement::IDENTITY_REPLACEMENT,
+    idp_instance::IDP_INSTANCE,
+};
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    act, history,
-    item::read,
-    navigation::{icon, label},
-    reference::{self, Names},
-};
+use super::{act, history, item::read, navigation::label, reference};
 use crate::{
-    arranged,
     directory::{self, OperationName, Resource, encoded, operation_name},
     fields::plain,
     parts::{Card, Line},
+    presentation::Names,
     visit::Visit,
 };
-
-/// The page of what is shown here.
-pub const NAME: &str = "IdentityReplacement";
 
 /// Shows a replacement.
 ///
@@ -47,16 +44,16 @@ pub async fn show(
     let sides =
         ["current", "replacement"].map(|side| identity(visit, resource, (row, &here), (side, &names)));
     let content = json!({
-        "back": { "href": address, "label": label(visit, resource.name) }, "heading": heading, "icon": icon(resource.name),
-        "badge": arranged::badge(resource.name, row, words), "person": person, "reason": row["reason"],
+        "back": { "href": address, "label": label(visit, resource) }, "heading": heading, "icon": resource.presentation.icon,
+        "badge": resource.presentation.badge(row, words), "person": person, "reason": row["reason"],
         "sides": sides, "turn": turn, "acts": acts(visit, resource, (row, &here)), "aside": aside,
     });
     visit.page(200, "replacement.html", &heading, &content)
 }
 
 /// The way to ask for a replacement, on the page of a platform user.
-pub fn request(visit: &Visit<'_>, resource: &Resource, key: &str) -> Option<Value> {
-    let own = directory::find(NAME, false).filter(|_| resource.name == "ApplicationUser")?;
+pub fn request(visit: &Visit<'_>, key: &str) -> Option<Value> {
+    let own = directory::of_shape(&IDENTITY_REPLACEMENT)?;
     visit.may(own.create)?;
     let href = format!("{}/new?platformUserId={}", visit.address(own), encoded(key));
     let label = visit.words.page("replacement_new");
@@ -77,14 +74,14 @@ async fn names(visit: &Visit<'_>, row: &Value) -> Result<Names, Problem> {
     let subjects = all(of_store.map(|side| &side["subject"]).collect());
     let instances = all(sides().map(|side| &side["idpInstanceId"]).collect());
     let mut names = Names::new();
-    let asked = [
-        ("ApplicationUser", false, &people),
-        ("ClientApp", false, &people),
-        ("IdpInstance", false, &instances),
-        ("User", true, &subjects),
+    let asked: [(&Shape, _); 4] = [
+        (&APPLICATION_USER, &people),
+        (&CLIENT_APP, &people),
+        (&IDP_INSTANCE, &instances),
+        (&USER, &subjects),
     ];
-    for (name, is_of_store, ids) in asked {
-        if let Some(resource) = directory::find(name, is_of_store) {
+    for (shape, ids) in asked {
+        if let Some(resource) = directory::of_shape(shape) {
             reference::find(visit, resource, ids, &mut names).await?;
         }
     }

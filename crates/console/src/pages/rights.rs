@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use chancery_resource::{Op, Problem, ProblemKind, RoleType};
+use chancery_management::{
+    application::APPLICATION_GROUP, customer::CUSTOMER, idp_instance::IDP_INSTANCE,
+    role_assignment::ROLE_ASSIGNMENT, subscription::SUBSCRIPTION, tenant::TENANT,
+};
+use chancery_resource::{Problem, ProblemKind, RoleType, Shape};
+use chancery_userstore::group::GROUP;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    item::read,
-    list::title_of,
-    navigation,
-    reference::{self, Names},
-};
+use super::{item::read, list::title_of, navigation, reference};
 use crate::{
-    directory::{self, Resource, encoded, operation, operation_name},
+    directory::{self, Resource, encoded, operation},
     parts::{Card, Line},
+    presentation::Names,
     visit::Visit,
     words::{Words, raised},
 };
@@ -28,6 +29,9 @@ const MOST_LINES: usize = 6;
 const MOST_WAYS: usize = 12;
 /// Kinds of things that a sentence names.
 const MOST_THINGS: usize = 3;
+
+/// The shapes of what roles are given for.
+pub static SCOPES: [&Shape; 4] = [&CUSTOMER, &SUBSCRIPTION, &TENANT, &IDP_INSTANCE];
 
 /// What a role allows: the names of what it writes, and of what it reads alone.
 pub struct Allowed {
@@ -80,23 +84,13 @@ pub fn does(words: &Words, role: RoleType) -> String {
     if told.is_empty() { raised(words.page("rights_nothing")) } else { raised(&told.join("; ")) }
 }
 
-/// The operation that tells what one of this resource may do.
-fn operation(resource: &Resource) -> Option<&'static Op> {
-    let name = match resource.name {
-        "ApplicationUser" => operation_name!("GetEffectivePermissionsOfPlatformUser"),
-        "ApplicationGroup" => operation_name!("GetEffectivePermissionsOfPlatformGroup"),
-        "ClientApp" => operation_name!("GetEffectivePermissionsOfClientApp"),
-        _ => return None,
-    };
-    directory::of_name(name)
-}
-
 /// What one may do here, as the interface tells it; `None` where nobody of this resource has roles.
 ///
 /// # Errors
 /// The operation's own.
 pub async fn effective(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<Option<Value>, Problem> {
-    let Some(op) = visit.may(operation(resource)) else { return Ok(None) };
+    let told = resource.presentation.rights.as_ref().and_then(|rights| directory::of_name(rights.operation));
+    let Some(op) = visit.may(told) else { return Ok(None) };
     match visit.perform(Input::of(op, vec![key.to_owned()])).await {
         Ok(output) => Ok(Some(output.json())),
         // who reads people without administering them is told nothing of their rights
@@ -161,8 +155,9 @@ pub async fn show(
     let (words, name) = (visit.words, title_of(resource, &row));
     let heading = words.page("rights_title").replace("{name}", &name);
     let more = held.saturating_sub(told.len());
-    let grant = directory::find("RoleAssignment", false)
-        .filter(|roles| resource.name != "ClientApp" && visit.may(roles.create).is_some());
+    let are_given = resource.presentation.rights.as_ref().is_some_and(|rights| rights.are_given);
+    let grant =
+        directory::of_shape(&ROLE_ASSIGNMENT).filter(|roles| are_given && visit.may(roles.create).is_some());
     let content = json!({
         "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": name }, "heading": heading,
         "sentences": told,
@@ -223,10 +218,10 @@ pub async fn places(
     scopes: impl Iterator<Item = (&str, &str)> + Clone,
 ) -> Result<Names, Problem> {
     let mut names = Names::new();
-    for kind in ["Customer", "Subscription", "Tenant", "IdpInstance"] {
+    for shape in SCOPES {
         let ids: BTreeSet<String> =
-            scopes.clone().filter(|(known, _)| *known == kind).map(|(_, id)| id.to_owned()).collect();
-        if let Some(resource) = directory::find(kind, false) {
+            scopes.clone().filter(|(known, _)| *known == shape.name).map(|(_, id)| id.to_owned()).collect();
+        if let Some(resource) = directory::of_shape(shape) {
             reference::find(visit, resource, &ids, &mut names).await?;
         }
     }
@@ -251,7 +246,7 @@ async fn through(
     (row, group): (&Value, &str),
 ) -> Result<Vec<Value>, Problem> {
     let unknown = || vec![json!({ "text": group, "href": null })];
-    let Some(groups) = directory::find("ApplicationGroup", false) else { return Ok(unknown()) };
+    let Some(groups) = directory::of_shape(&APPLICATION_GROUP) else { return Ok(unknown()) };
     if visit.may(groups.read).is_none() {
         return Ok(unknown());
     }
@@ -268,12 +263,9 @@ async fn nearest(
     resource: &Resource,
     (row, above): (&Value, &Value),
 ) -> Result<Option<Value>, Problem> {
-    let (name, relation) = if resource.name == "ApplicationUser" {
-        ("User", "memberOfGroups")
-    } else {
-        ("Group", "parentGroups")
-    };
-    let (Some(own), Some(groups)) = (directory::find(name, true), directory::find("Group", true)) else {
+    let in_store = resource.presentation.rights.as_ref().and_then(|rights| rights.in_store);
+    let own = in_store.and_then(|(shape, relation)| Some((directory::of_shape(shape)?, relation)));
+    let (Some((own, relation)), Some(groups)) = (own, directory::of_shape(&GROUP)) else {
         return Ok(None);
     };
     let below = operation!("GetAllGroupMembershipFromGroup");

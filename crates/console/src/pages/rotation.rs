@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use chancery_auth::credential_uses;
+use chancery_management::client_app::{key_set::CLIENT_APP_KEY_SET, secret::CLIENT_APP_SECRET};
 use chancery_record::{Timestamp, parse_timestamp};
-use chancery_resource::Problem;
+use chancery_resource::{Problem, Shape};
 use chancery_store::{Mode, Tx};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -13,12 +14,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    cells::SOON_MS,
     form::{at, errors, is_of_form, status_of},
     item::read,
     list::title_of,
 };
 use crate::{
-    arranged::SOON_MS,
     directory::{self, Resource, encoded},
     fields::{asked, plain, written},
     parts::{Card, FormPage, Line},
@@ -26,8 +27,10 @@ use crate::{
 };
 
 /// The two kinds: the resource, the set of a client app that has them, and the member by which one ends.
-const KINDS: [(&str, &str, &str); 2] =
-    [("ClientAppSecret", "clientAppSecrets", "expiry"), ("ClientAppKeySet", "clientAppKeySets", "validTo")];
+static KINDS: [(&Shape, &str, &str); 2] = [
+    (&CLIENT_APP_SECRET, "clientAppSecrets", "expiry"),
+    (&CLIENT_APP_KEY_SET, "clientAppKeySets", "validTo"),
+];
 /// Whoever used it in these days uses it still, in ms.
 const LATELY_MS: i64 = 7 * DAY_MS;
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -68,8 +71,8 @@ async fn credentials(visit: &Visit<'_>, app: &Value, key: &str) -> Result<Vec<Cr
         Err(_) => HashMap::new(),
     };
     let mut all = Vec::new();
-    for (name, set, end) in KINDS {
-        let Some(resource) = directory::find(name, false).filter(|one| visit.may(one.list).is_some()) else {
+    for (shape, set, end) in KINDS {
+        let Some(resource) = directory::of_shape(shape).filter(|one| visit.may(one.list).is_some()) else {
             continue;
         };
         let rows = app[set].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -176,9 +179,9 @@ pub async fn show(
     let lines: Vec<Line> = all.iter().map(|one| line(visit, one, &here)).collect();
     let acts: Vec<Value> = KINDS
         .iter()
-        .filter_map(|(name, ..)| {
-            let made = directory::find(name, false).filter(|made| visit.may(made.create).is_some())?;
-            let label = format!("{}: {}", words.page("new"), words.resource(name));
+        .filter_map(|(shape, ..)| {
+            let made = directory::of_shape(shape).filter(|made| visit.may(made.create).is_some())?;
+            let label = format!("{}: {}", words.page("new"), words.resource(made.name));
             Some(json!({ "label": label, "href": format!("{}/new?clientAppId={}", visit.address(made), encoded(key)) }))
         })
         .collect();

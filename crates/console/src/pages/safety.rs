@@ -1,7 +1,11 @@
 //! How safe a client app is: a profile as a checklist. What is missing leads to its field.
 
+use chancery_management::client_app::{
+    configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, secret::CLIENT_APP_SECRET,
+    uri::CLIENT_APP_REDIRECT_URI,
+};
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings, unserved};
-use chancery_resource::Problem;
+use chancery_resource::{Problem, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -84,7 +88,6 @@ const PROFILES: [Profile; 4] = [
 /// The members of the authentication configuration.
 const OF_CONFIGURATION: [&str; 3] =
     ["tokenEndpointAuthMethod", "dpopBoundAccessTokens", "requireCertificateBoundAccessTokens"];
-const CONFIGURATION: &str = "ClientAppAuthenticationConfiguration";
 
 /// A client app with what belongs to its safety.
 struct Judged {
@@ -96,7 +99,8 @@ struct Judged {
 impl Judged {
     async fn read(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> Result<Self, Problem> {
         let app = read(visit, resource, key).await?;
-        let known = directory::find(CONFIGURATION, false).and_then(|one| visit.may(one.read));
+        let known =
+            directory::of_shape(&CLIENT_APP_AUTHENTICATION_CONFIGURATION).and_then(|one| visit.may(one.read));
         let configuration = match known {
             Some(op) => match visit.perform(Input::of(op, vec![key.to_owned()])).await {
                 Ok(output) => output.json(),
@@ -238,15 +242,15 @@ fn place(
     (key, judged): (&str, &Judged),
     member: &str,
 ) -> Option<String> {
-    let list = |name: &str| {
-        let resource = directory::find(name, false).filter(|one| visit.may(one.list).is_some())?;
+    let list = |shape: &Shape| {
+        let resource = directory::of_shape(shape).filter(|one| visit.may(one.list).is_some())?;
         Some(format!("{}?of=clientAppId:{}", visit.address(resource), encoded(key)))
     };
     match member {
-        "clientAppRedirectUris" => list("ClientAppRedirectUri"),
-        "clientAppSecrets" => list("ClientAppSecret"),
+        "clientAppRedirectUris" => list(&CLIENT_APP_REDIRECT_URI),
+        "clientAppSecrets" => list(&CLIENT_APP_SECRET),
         member if OF_CONFIGURATION.contains(&member) => {
-            let resource = directory::find(CONFIGURATION, false)?;
+            let resource = directory::of_shape(&CLIENT_APP_AUTHENTICATION_CONFIGURATION)?;
             let address = visit.address(resource);
             if judged.configuration.is_null() {
                 visit.may(resource.create)?;

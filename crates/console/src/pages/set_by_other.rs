@@ -3,20 +3,23 @@
 
 use std::collections::BTreeSet;
 
-use chancery_resource::Problem;
+use chancery_management::{
+    application::{APPLICATION_GROUP, APPLICATION_USER},
+    client_app::CLIENT_APP,
+};
+use chancery_resource::{Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    readiness::shown,
-    reference::{self, Names},
-};
+use super::{readiness::shown, reference, rights::SCOPES};
 use crate::{
     call::call,
-    directory::{Resource, encoded, find, operation},
+    directory::{encoded, of_shape, operation},
     fields::{Cell, plain},
     parts::{Card, Line},
+    presentation::Names,
     visit::Visit,
 };
 
@@ -24,9 +27,11 @@ use crate::{
 pub const HERE: &str = "/console/set-by-others";
 /// The most lines of a card.
 const MOST_LINES: usize = 12;
-/// The parameters of the operation; the page has the same.
-const PERSON: &str = "platformUserId";
-const GROUP: &str = "platformGroupId";
+/// The parameter of the operation that names a platform user; the page has the same.
+pub const PERSON: &str = "platformUserId";
+/// The one that names a platform group.
+pub const GROUP: &str = "platformGroupId";
+/// Those that name a role that is about to be given, and where.
 const ROLE: &str = "roleType";
 const TARGET: &str = "applyToId";
 
@@ -101,30 +106,28 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     )
 }
 
-/// The card of a platform user, of a group or of a role assignment; none if the list is empty.
+/// The card of the person or group that this parameter of the operation names; none if the list is empty.
 ///
 /// # Errors
 /// The operation's own.
-pub async fn card(
-    visit: &Visit<'_>,
-    resource: &Resource,
-    (key, row): (&str, &Value),
-) -> Result<Option<Card>, Problem> {
-    let of_store = if resource.name == "Group" { platform_group(visit, key).await? } else { None };
-    let of = match resource.name {
-        "ApplicationUser" => Some((PERSON, key)),
-        "ApplicationGroup" => Some((GROUP, key)),
-        "Group" => of_store.as_deref().map(|id| (GROUP, id)),
-        "RoleAssignment" => principal(row),
-        _ => None,
-    };
-    let Some(of) = of else { return Ok(None) };
-    told(visit, &[of], visit.words.page("set_by_others_about")).await
+pub async fn cards(visit: &Visit<'_>, of: Option<(&str, &str)>) -> Result<Vec<Card>, Problem> {
+    let Some(of) = of else { return Ok(Vec::new()) };
+    let card = told(visit, &[of], visit.words.page("set_by_others_about")).await?;
+    Ok(card.into_iter().collect())
+}
+
+/// The card of a group of the user store; none if it is no platform group, or if the list is empty.
+///
+/// # Errors
+/// The operations' own.
+pub async fn of_group_of_store(visit: &Visit<'_>, key: &str) -> Result<Vec<Card>, Problem> {
+    let id = platform_group(visit, key).await?;
+    cards(visit, id.as_deref().map(|id| (GROUP, id))).await
 }
 
 /// The platform group of a group of the user store, if the caller may list it and ask about it.
 async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
-    let list = find("ApplicationGroup", false).and_then(|groups| visit.may(groups.list));
+    let list = of_shape(&APPLICATION_GROUP).and_then(|groups| visit.may(groups.list));
     let Some((list, _)) = list.zip(visit.may(operation!("GetCredentialsSetByOthers"))) else {
         return Ok(None);
     };
@@ -140,15 +143,15 @@ async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, 
 /// The operation's own.
 pub async fn before(visit: &Visit<'_>, assignment: &Value) -> Result<Option<Card>, Problem> {
     let Some((of, role)) = principal(assignment).zip(assignment[ROLE].as_str()) else { return Ok(None) };
-    let mut targets = ["Customer", "Subscription", "Tenant", "IdpInstance"].into_iter();
-    let target = targets.find_map(|kind| assignment[format!("applyTo{kind}Id")].as_str());
+    let mut targets = SCOPES.iter();
+    let target = targets.find_map(|shape| assignment[format!("applyTo{}Id", shape.name)].as_str());
     let asked = [Some(of), Some((ROLE, role)), target.map(|id| (TARGET, id))];
     let asked: Vec<(&str, &str)> = asked.into_iter().flatten().collect();
     told(visit, &asked, visit.words.page("set_by_others_before")).await
 }
 
 /// Whom a role assignment is for, as a parameter of the operation.
-fn principal(assignment: &Value) -> Option<(&'static str, &str)> {
+pub fn principal(assignment: &Value) -> Option<(&'static str, &str)> {
     let name = match assignment["principalType"].as_str() {
         Some("PlatformUser") => PERSON,
         Some("PlatformGroup") => GROUP,
@@ -211,7 +214,8 @@ async fn names(visit: &Visit<'_>, items: &[Value]) -> Result<Names, Problem> {
     let ids = items.iter().flat_map(|item| [&item[PERSON], &item["setBy"]]);
     let mut unknown: BTreeSet<String> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
     let mut names = Names::new();
-    for other in ["ApplicationUser", "ClientApp"].into_iter().filter_map(|name| find(name, false)) {
+    let shapes: [&Shape; 2] = [&APPLICATION_USER, &CLIENT_APP];
+    for other in shapes.into_iter().filter_map(of_shape) {
         if !unknown.is_empty() {
             Box::pin(reference::find(visit, other, &unknown, &mut names)).await?;
         }
@@ -236,7 +240,7 @@ fn kind<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
 
 /// The page on which the credential is replaced or deleted.
 fn place(visit: &Visit<'_>, item: &Value) -> Option<String> {
-    let users = find("User", true)?;
+    let users = of_shape(&USER)?;
     visit.may(users.read)?;
     let user = format!("{}/{}", users.address(item["userStore"].as_str()), encoded(&plain(&item["userId"])));
     Some(match item["kind"].as_str() {

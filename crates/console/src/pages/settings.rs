@@ -3,6 +3,7 @@
 
 mod stored;
 
+use chancery_management::{idp_type::IDP_TYPE, option::OPTION};
 use chancery_resource::{
     Problem, ProblemKind,
     settings::{Entry, Form, Owner},
@@ -11,28 +12,22 @@ use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-pub use stored::{value_of, wrong};
-
-use super::{editor, form::is_of_form, item::read, list::title_of};
+use super::{editor, form::is_of_form, item::read, list::title_of, navigation::position};
 use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, FormPage, Line},
+    presentation::{OwnerOf, Settings},
     render::with_frames,
     setting::{controls, in_words, sent},
     undo::Undo,
     visit::{Visit, done, nothing_here, one},
 };
 
+pub use stored::{value_of, wrong};
+
 /// The most options of one owner that a page shows.
 const MOST: &str = "500";
-
-/// What has settings, and the field of an option that names it.
-const OWNERS: [(&str, &str); 3] = [
-    ("IdpInstance", "applyToIdpInstanceId"),
-    ("MfaInstance", "applyToMfaInstanceId"),
-    ("Tenant", "applyToTenantId"),
-];
 
 /// The sections of a page: the key of each title, and how the names begin of those that stand in it.
 const SECTIONS: [(&str, &[&str]); 9] = [
@@ -51,8 +46,11 @@ const SECTIONS: [(&str, &[&str]); 9] = [
 ];
 
 /// What has settings.
-pub fn owners() -> impl Iterator<Item = &'static Resource> {
-    OWNERS.iter().filter_map(|(name, _)| directory::find(name, false))
+pub fn owners() -> Vec<&'static Resource> {
+    let all = directory::resources().iter();
+    let mut owners: Vec<&Resource> = all.filter(|one| one.presentation.settings.is_some()).collect();
+    owners.sort_by_key(|one| position(one.name));
+    owners
 }
 
 /// Whether a resource has settings that the person may see.
@@ -66,11 +64,11 @@ pub fn can_be_set(visit: &Visit<'_>, resource: &Resource) -> bool {
 }
 
 fn field_of(resource: &Resource) -> Option<&'static str> {
-    OWNERS.iter().find(|(name, _)| *name == resource.name).map(|(_, field)| *field)
+    resource.presentation.settings.as_ref().map(|settings| settings.field)
 }
 
 fn options() -> Option<&'static Resource> {
-    directory::find("Option", false)
+    directory::of_shape(&OPTION)
 }
 
 /// One option of the owner: of the catalogue, of its own, or both.
@@ -132,15 +130,16 @@ impl Setting {
 /// What kind of owner one is.
 async fn owner(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Option<Owner>, Problem> {
     let text = |row: &Value, wire: &str| plain(row.get(wire).unwrap_or(&Value::Null));
-    match resource.name {
-        "Tenant" => Ok(Some(Owner::Tenant)),
-        "IdpInstance" => Ok(Owner::of_type(&text(row, "idpFactoryType"))),
-        _ => {
-            let Some(types) = directory::find("IdpType", false) else { return Ok(None) };
+    let Some(Settings { owner, .. }) = &resource.presentation.settings else { return Ok(None) };
+    match owner {
+        OwnerOf::All(owner) => Ok(Some(*owner)),
+        OwnerOf::Row(wire) => Ok(Owner::of_type(&text(row, wire))),
+        OwnerOf::Type(wire) => {
+            let Some(types) = directory::of_shape(&IDP_TYPE) else { return Ok(None) };
             if visit.may(types.read).is_none() {
                 return Ok(None);
             }
-            let row = read(visit, types, &text(row, "idpTypeId")).await?;
+            let row = read(visit, types, &text(row, wire)).await?;
             Ok(Owner::of_type(&text(&row, "factoryType")))
         }
     }
@@ -193,9 +192,8 @@ pub async fn settings(
 /// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
 pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     let name = row.get("name")?.as_str()?;
-    let named =
-        |(owner, field): &(&str, &str)| Some((directory::find(owner, false)?, row.get(*field)?.as_str()?));
-    let (owner, id) = OWNERS.iter().find_map(named)?;
+    let named = |owner: &'static Resource| Some((owner, row.get(field_of(owner)?)?.as_str()?));
+    let (owner, id) = owners().into_iter().find_map(named)?;
     let href = format!("{}/{}/settings#f-{name}", visit.address(owner), encoded(id));
     let line = Line {
         icon: Some("sliders-horizontal"),

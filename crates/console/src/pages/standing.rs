@@ -2,6 +2,7 @@
 //! identity provider works.
 
 use chancery_resource::Problem;
+use chancery_userstore::passkey::PASSKEY;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ pub async fn passkeys(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Op
         "{} / {} {}",
         count("usableCredentialCount"),
         count("requiredCredentialCount"),
-        words.resources("PasskeyCredential")
+        words.resources(PASSKEY.name)
     );
     let tone = if reasons.is_empty() { "good" } else { "" };
     Ok(Some(Card {
@@ -53,7 +54,7 @@ pub async fn passkeys(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Op
         about,
         lines,
         more: Some(
-            json!({ "href": format!("{here}/owned/PasskeyCredential"), "label": words.resources("PasskeyCredential") }),
+            json!({ "href": format!("{here}/owned/{}", PASSKEY.name), "label": words.resources(PASSKEY.name) }),
         ),
         ..Card::default()
     }))

@@ -1,7 +1,11 @@
 //! What a new installation still lacks, told from the data: each step with where it is taken.
 
+use chancery_management::{
+    client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, role_assignment::ROLE_ASSIGNMENT,
+};
 use chancery_resource::settings::UserStoreOption;
-use chancery_resource::{Permit, Problem};
+use chancery_resource::{Permit, Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
@@ -31,7 +35,7 @@ const FEW: usize = 5;
 pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
     let mut steps = Vec::new();
     let mut add = |name: &'static str, href: String, is_done: bool| steps.push(Step { name, href, is_done });
-    let administrators = rows(visit, "RoleAssignment", "roleType eq \"SystemAdmin\"").await?;
+    let administrators = rows(visit, &ROLE_ASSIGNMENT, "roleType eq \"SystemAdmin\"").await?;
     let is_of_all = visit.visitor.has(Permit::SystemAdmin);
     if is_of_all {
         let is_safe = visit.app.token_service.public_url.starts_with("https://");
@@ -44,14 +48,14 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
     if is_of_all {
         add("second", "/console/welcome?step=second".to_owned(), known > 1);
     }
-    if let Some((resource, rows)) = rows(visit, "ClientApp", "allowUserLogin eq true").await? {
+    if let Some((resource, rows)) = rows(visit, &CLIENT_APP, "allowUserLogin eq true").await? {
         let is_own = |row: &Value| {
             row.get("id") != Some(&json!(chancery_resource::CONSOLE))
                 && row.get("name") != Some(&json!("root"))
         };
         add("app", format!("{}/new", visit.address(resource)), rows.iter().any(is_own));
     }
-    let people = directory::find("User", true).filter(|_| visit.store.is_some());
+    let people = directory::of_shape(&USER).filter(|_| visit.store.is_some());
     if let Some(people) = people.filter(|people| visit.may(people.create).is_some()) {
         let rows = some(visit, people, None).await?;
         // besides those who administer
@@ -62,7 +66,7 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
 
 /// Where the mail server of the chosen store is set, and whether it is.
 fn mail(visit: &Visit<'_>) -> Option<(String, bool)> {
-    directory::find("IdpInstance", false).filter(|owner| settings::can_be_set(visit, owner))?;
+    directory::of_shape(&IDP_INSTANCE).filter(|owner| settings::can_be_set(visit, owner))?;
     Some((store_settings(visit)?, sends_mail(visit)))
 }
 
@@ -78,7 +82,7 @@ pub fn sends_mail(visit: &Visit<'_>) -> bool {
 
 /// Where the settings of the chosen store are, for who may see them.
 pub fn store_settings(visit: &Visit<'_>) -> Option<String> {
-    let owner = directory::find("IdpInstance", false).filter(|owner| settings::are_offered(visit, owner))?;
+    let owner = directory::of_shape(&IDP_INSTANCE).filter(|owner| settings::are_offered(visit, owner))?;
     let store = visit.visitor.store.as_ref()?;
     Some(format!("{}/{}/settings", visit.address(owner), store.scope.id))
 }
@@ -86,10 +90,10 @@ pub fn store_settings(visit: &Visit<'_>) -> Option<String> {
 /// Some rows of a resource, for who may list and change it.
 async fn rows(
     visit: &Visit<'_>,
-    name: &str,
+    shape: &Shape,
     filter: &str,
 ) -> Result<Option<(&'static Resource, Vec<Value>)>, Problem> {
-    let Some(resource) = directory::find(name, false) else { return Ok(None) };
+    let Some(resource) = directory::of_shape(shape) else { return Ok(None) };
     if visit.may(resource.list).is_none() || visit.may(resource.create.or(resource.patch)).is_none() {
         return Ok(None);
     }

@@ -1,18 +1,20 @@
 //! A new tenant: what it is called, how its people sign in and what is set for them, in one form.
 
+use chancery_management::{
+    idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE, subscription::SUBSCRIPTION,
+};
 use chancery_record::{DefaultValue, Field, FieldError};
-use chancery_resource::{Problem, RelationChange, settings::Owner};
+use chancery_resource::{Problem, RelationChange, Shape, settings::Owner};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
+    choices::{is_chosen, rows},
     form::{Use, created, error_at, errors, fresh_id, is_of_form, named, sections, status_of},
     item::read,
-    navigation::{icon, label},
-    reference,
-    register::{is_chosen, rows},
-    relate, settings,
+    navigation::label,
+    reference, relate, settings,
 };
 use crate::{
     directory::{Resource, encoded},
@@ -24,11 +26,11 @@ use crate::{
 };
 
 /// What its people sign in by: the prefix of the switches, the resource, the tenant's relation.
-const WAYS: [(&str, &str, &str); 2] =
-    [("instance:", "IdpInstance", "idpInstances"), ("factor:", "MfaInstance", "mfaInstances")];
+static WAYS: [(&str, &Shape, &str); 2] =
+    [("instance:", &IDP_INSTANCE, "idpInstances"), ("factor:", &MFA_INSTANCE, "mfaInstances")];
 
 /// The field that names the subscription, which is filled where there is only one.
-const SUBSCRIPTION: &str = "subscriptionId";
+const OF: &str = "subscriptionId";
 
 /// The form, as it is at first.
 ///
@@ -44,10 +46,10 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         (field.wire().to_owned(), value)
     });
     let mut preset: Map<String, Value> = preset.collect();
-    if let [(only, _)] = rows(visit, "Subscription").await?.as_slice()
-        && visit.parameter(SUBSCRIPTION).is_none()
+    if let [(only, _)] = rows(visit, &SUBSCRIPTION).await?.as_slice()
+        && visit.parameter(OF).is_none()
     {
-        preset.insert(SUBSCRIPTION.to_owned(), json!(only));
+        preset.insert(OF.to_owned(), json!(only));
     }
     page(visit, resource, &Value::Object(preset), None).await
 }
@@ -135,10 +137,10 @@ async fn page(
     all.extend(of_settings(visit, resource, problem));
     let address = visit.address(resource);
     let page = FormPage {
-        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        back: json!({ "href": address, "label": label(visit, resource) }),
         heading: format!("{} {}", words.page("new"), words.resource(resource.name)),
         sub: words.explained(resource.shape.about).into(),
-        icon: Some(icon(resource.name)),
+        icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
         sections: all,
         hidden: vec![json!({ "name": "id", "value": id_of(visit) })],
@@ -155,13 +157,14 @@ async fn page(
 async fn ways(visit: &Visit<'_>, resource: &Resource) -> Result<Option<Value>, Problem> {
     let words = visit.words;
     let mut switches: Vec<Map<String, Value>> = Vec::new();
-    for (prefix, name, relation) in WAYS {
+    for (prefix, shape, relation) in WAYS {
         if visit.may(relate::operation(resource, relation, RelationChange::Add)).is_none() {
             continue;
         }
-        for (id, label) in rows(visit, name).await? {
+        for (id, label) in rows(visit, shape).await? {
             let wire = format!("{prefix}{id}");
-            let mut switch = asked(&wire, &format!("{}: {label}", raised(&words.resource(name))), "switch");
+            let mut switch =
+                asked(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
             switch.insert("value".to_owned(), json!(is_chosen(visit, &wire)));
             switches.push(switch);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chancery_management::claim_rule::CLAIM_RULE;
 use chancery_oauth::{SignInFacts, whole_scope};
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, ProblemKind};
@@ -14,12 +15,13 @@ use super::{
     form::{at, error_at, errors, is_of_form, status_of},
     item::read,
     list::title_of,
-    reference::{self, Names},
+    reference,
 };
 use crate::{
     directory::{self, Resource, encoded, operation},
     fields::{Cell, FormField, Tag, filled, plain, with},
     parts::{Card, Line},
+    presentation::Names,
     visit::Visit,
     words::raised,
 };
@@ -38,8 +40,8 @@ fn operation() -> Option<&'static Op> {
 }
 
 /// The button of a client app's page, for who may preview its tokens.
-pub fn act(visit: &Visit<'_>, resource: &Resource, here: &str) -> Option<Value> {
-    let is_offered = resource.name == "ClientApp" && visit.may(operation()).is_some();
+pub fn act(visit: &Visit<'_>, here: &str) -> Option<Value> {
+    let is_offered = visit.may(operation()).is_some();
     is_offered.then(|| {
         let label = visit.words.page("preview_tokens");
         json!({ "label": label, "icon": null, "href": format!("{here}/tokens"), "is_main": false, "is_dangerous": false })
@@ -109,7 +111,7 @@ fn scope_of(app: &Value) -> String {
 /// What the rules are called that made claims, as far as the person may read them.
 async fn rules_of(visit: &Visit<'_>, told: &Value) -> Result<Names, Problem> {
     let mut names = Names::new();
-    let Some(rules) = directory::find("ClaimRule", false) else { return Ok(names) };
+    let Some(rules) = directory::of_shape(&CLAIM_RULE) else { return Ok(names) };
     let claims =
         DOCUMENTS.iter().filter_map(|(document, _)| at(at(told, document), "claims").as_array()).flatten();
     let ids = claims.filter_map(|claim| claim["rules"].as_array()).flatten();
@@ -167,7 +169,7 @@ fn row(visit: &Visit<'_>, claim: &Value, names: &Names) -> Value {
             Some((name, href)) => (name.as_str(), href.clone()),
             None => (words.page("rule_of_others"), None),
         };
-        Tag { text: format!("{}: {name}", raised(&words.resource("ClaimRule"))), href }
+        Tag { text: format!("{}: {name}", raised(&words.resource(CLAIM_RULE.name))), href }
     });
     let ground = ground.into_iter().map(|text| Tag { text, href: None });
     let from = Cell { items: ground.chain(rules).collect(), ..Cell::of("tags", "") };
@@ -230,9 +232,7 @@ async fn asked(
 ) -> Result<Value, Problem> {
     let wire = field.wire();
     let other = match wire {
-        "platformUserId" => Some("ApplicationUser"),
-        "tenantId" => Some("Tenant"),
-        "idpInstanceId" => Some("IdpInstance"),
+        "platformUserId" | "tenantId" | "idpInstanceId" => directory::referenced(wire),
         _ => None,
     };
     let error = error_at(problem, wire);
@@ -243,14 +243,14 @@ async fn asked(
         is_required: wire == "platformUserId",
         error: &error,
         href: None,
-        search: other.map(|name| format!("/console/find?in={name}")),
+        search: other.map(|other| format!("/console/find?in={}", other.name)),
     }
     .told(visit.words);
     let told = if wire == "scope" { with(told, json!({ "control": "text" })) } else { told };
-    let (Some(name), Some(id)) = (other, values[wire].as_str()) else { return Ok(told) };
+    let (Some(other), Some(id)) = (other, values[wire].as_str()) else { return Ok(told) };
     let mut names = Names::new();
-    if let Some(named) = directory::find(name, false).filter(|_| chancery_record::parse_id(id).is_some()) {
-        reference::find(visit, named, &BTreeSet::from([id.to_owned()]), &mut names).await?;
+    if chancery_record::parse_id(id).is_some() {
+        reference::find(visit, other, &BTreeSet::from([id.to_owned()]), &mut names).await?;
     }
     let shown = names.get(id).map_or(id, |(name, _)| name.as_str());
     Ok(with(told, json!({ "shown": shown })))

@@ -3,10 +3,10 @@
 use chancery_record::parse_timestamp;
 use serde_json::{Value, json};
 
-use super::{history::TRAIL, reference::Names};
 use crate::{
     directory::{self, Resource},
     fields::moment,
+    presentation::Names,
     visit::{Visit, one},
     words::raised,
 };
@@ -23,15 +23,12 @@ fn given<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> 
 }
 
 /// Whether the address asks for some entries of a trail.
-pub fn is_filtered(visit: &Visit<'_>, resource: &Resource) -> bool {
-    resource.name == TRAIL && FILTERS.iter().any(|name| given(&visit.query, name).is_some())
+pub fn is_filtered(visit: &Visit<'_>) -> bool {
+    FILTERS.iter().any(|name| given(&visit.query, name).is_some())
 }
 
 /// The conditions of what the address asks for.
-pub fn conditions(resource: &Resource, parameters: &[(String, String)]) -> Vec<String> {
-    if resource.name != TRAIL {
-        return Vec::new();
-    }
+pub fn conditions(parameters: &[(String, String)]) -> Vec<String> {
     let mut all = Vec::new();
     for (name, field) in [("area", "area"), ("action", "action")] {
         all.extend(given(parameters, name).map(|value| format!("{field} eq {}", json!(value))));
@@ -63,9 +60,6 @@ fn at(parameters: &[(String, String)], name: &str) -> Option<(Value, i64)> {
 
 /// The form of the filters, for a trail.
 pub fn form(visit: &Visit<'_>, resource: &Resource, names: &Names) -> Value {
-    if resource.name != TRAIL {
-        return Value::Null;
-    }
     let words = visit.words;
     let areas = directory::resources().iter().filter(|one| one.is_of_store == resource.is_of_store);
     let mut areas: Vec<(&str, String)> =
@@ -85,7 +79,7 @@ pub fn form(visit: &Visit<'_>, resource: &Resource, names: &Names) -> Value {
     ];
     let hidden: Vec<Value> =
         visit.parameter("of").map(|of| json!({ "name": "of", "value": of })).into_iter().collect();
-    json!({ "fields": fields, "hidden": hidden, "is_open": is_filtered(visit, resource), "clear": visit.path() })
+    json!({ "fields": fields, "hidden": hidden, "is_open": is_filtered(visit), "clear": visit.path() })
 }
 
 fn field(visit: &Visit<'_>, (name, control): (&str, &str), shown: &str, choices: &[(&str, String)]) -> Value {

@@ -1,14 +1,12 @@
 //! Customers, their subscriptions and their tenants as a tree, opened step by step.
 
-use chancery_resource::Problem;
+use chancery_management::{subscription::SUBSCRIPTION, tenant::TENANT};
+use chancery_resource::{Problem, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    list::{cursor_of, key_of, title_of},
-    navigation::icon,
-};
+use super::list::{cursor_of, key_of, title_of};
 use crate::{
     call::call,
     directory::{self, Resource, encoded},
@@ -44,10 +42,10 @@ impl Level {
     /// Reads the children of these parents.
     async fn read(
         visit: &Visit<'_>,
-        (name, wire): (&str, &'static str),
+        (shape, wire): (&Shape, &'static str),
         parents: &[String],
     ) -> Result<Option<Self>, Problem> {
-        let Some(resource) = directory::find(name, false) else { return Ok(None) };
+        let Some(resource) = directory::of_shape(shape) else { return Ok(None) };
         let Some(op) = visit.may(resource.list) else { return Ok(None) };
         let mut rows = Vec::new();
         for ids in parents.chunks(AT_ONCE) {
@@ -108,7 +106,7 @@ fn node(
     let (key, name) = (key_of(resource, row), title_of(resource, row));
     let has_any = below.is_some_and(|level| level.of(&key).next().is_some());
     json!({
-        "id": format!("node-{key}"), "label": name, "icon": icon(resource.name),
+        "id": format!("node-{key}"), "label": name, "icon": resource.presentation.icon,
         "href": format!("{}/{}", visit.address(resource), encoded(&key)),
         "is_off": row["isActive"] == json!(false),
         "count": below.map_or_else(String::new, |level| level.counted(visit, &key)),
@@ -159,13 +157,13 @@ async fn nodes(
 ) -> Result<Vec<Value>, Problem> {
     let open = open(visit);
     let keys: Vec<String> = rows.iter().map(|row| key_of(customers, row)).collect();
-    let subscriptions = Level::read(visit, ("Subscription", "customerId"), &keys).await?;
+    let subscriptions = Level::read(visit, (&SUBSCRIPTION, "customerId"), &keys).await?;
     let shown = subscriptions.iter().flat_map(|level| {
         let is_open = |row: &&Value| open.contains(&plain(&row[level.wire]).as_str());
         level.rows.iter().filter(is_open).map(|row| key_of(level.resource, row)).collect::<Vec<_>>()
     });
     let shown: Vec<String> = shown.collect();
-    let tenants = Level::read(visit, ("Tenant", "subscriptionId"), &shown).await?;
+    let tenants = Level::read(visit, (&TENANT, "subscriptionId"), &shown).await?;
     let below = |level: Option<&Level>, key: &str, make: &dyn Fn(&Resource, &Value) -> Value| -> Vec<Value> {
         let level = level.filter(|_| open.contains(&key));
         level.map_or_else(Vec::new, |level| level.of(key).map(|row| make(level.resource, row)).collect())

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use chancery_resource::{Problem, RoleType};
+use chancery_management::{
+    application::APPLICATION_USER,
+    sign_in::{
+        factor::SIGN_IN_FACTOR, grant::SIGN_IN_GRANT, record::SIGN_IN_RECORD, session::SIGN_IN_SESSION,
+    },
+};
+use chancery_resource::{Problem, RoleType, Shape};
+use chancery_userstore::passkey::ACCESS_PASS;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::navigation::icon;
 use crate::{
     directory::{self, OperationName, Resource, encoded, operation, operation_name},
     fields::{plain, written},
@@ -109,7 +115,7 @@ fn remedy(
         }
         Remedy::Page => (None, Some(format!("{here}/{}", name.text()))),
         Remedy::Pass => {
-            let passes = directory::find("TemporaryAccessPass", true);
+            let passes = directory::of_shape(&ACCESS_PASS);
             (None, passes.map(|passes| format!("{}/new?userId={}", visit.address(passes), encoded(key))))
         }
         Remedy::Field => (None, Some(format!("{here}#f-user{check}"))),
@@ -118,11 +124,11 @@ fn remedy(
 
 /// What is known of a user in applications, for who may list it: who the user is there, and the ways to sign-ins,
 /// sessions, grants and second factors.
-const OF_SIGN_IN: [(&str, &str); 4] = [
-    ("SignInRecord", ""),
-    ("SignInSession", "&view=live"),
-    ("SignInGrant", "&view=live"),
-    ("SignInFactor", ""),
+static OF_SIGN_IN: [(&Shape, &str); 4] = [
+    (&SIGN_IN_RECORD, ""),
+    (&SIGN_IN_SESSION, "&view=live"),
+    (&SIGN_IN_GRANT, "&view=live"),
+    (&SIGN_IN_FACTOR, ""),
 ];
 
 /// Who a user is in applications, and what came of sign-ins to them.
@@ -130,7 +136,7 @@ const OF_SIGN_IN: [(&str, &str); 4] = [
 /// # Errors
 /// The operations' own.
 pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
-    let people = directory::find("ApplicationUser", false);
+    let people = directory::of_shape(&APPLICATION_USER);
     let Some((people, list)) = people.and_then(|people| Some((people, visit.may(people.list)?))) else {
         return Ok(None);
     };
@@ -141,18 +147,18 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
     let mut lines: Vec<Line> = attack(visit, id).await?.into_iter().collect();
     lines.extend(Box::pin(super::set_by_other::line(visit, id)).await?);
     lines.push(Line {
-        icon: Some(icon(people.name)),
+        icon: Some(people.presentation.icon),
         text: raised(&visit.words.resource(people.name)),
         href: Some(format!("{}/{}", visit.address(people), encoded(id))),
         ..Line::default()
     });
-    for (name, view) in OF_SIGN_IN {
-        let Some(of) = directory::find(name, false).filter(|of| visit.may(of.list).is_some()) else {
+    for (shape, view) in OF_SIGN_IN {
+        let Some(of) = directory::of_shape(shape).filter(|of| visit.may(of.list).is_some()) else {
             continue;
         };
         lines.push(Line {
-            icon: Some(icon(name)),
-            text: visit.words.resources(name),
+            icon: Some(of.presentation.icon),
+            text: visit.words.resources(of.name),
             href: Some(format!("{}?of=platformUserId:{}{view}", visit.address(of), encoded(id))),
             ..Line::default()
         });

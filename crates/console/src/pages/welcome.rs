@@ -1,6 +1,7 @@
 //! The wizard after the first start: one step after another, each of which can be skipped. Nothing is kept of how far
 //! somebody came: the data tell.
 
+use chancery_management::role_assignment::ROLE_ASSIGNMENT;
 use chancery_resource::{Permit, Problem};
 use chancery_signin::{own_user, platform_user};
 use chancery_store::{Mode, Tx};
@@ -260,7 +261,7 @@ fn can_choose(visit: &Visit<'_>) -> bool {
 /// breaks off between two of these, the user is there, and the role is given on the page of administrators.
 async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     let op = |name: OperationName| visit.need(directory::of_name(name));
-    let assign = directory::find("RoleAssignment", false).and_then(|resource| resource.create);
+    let assign = directory::of_shape(&ROLE_ASSIGNMENT).and_then(|resource| resource.create);
     let by_passkey = can_choose(visit) && one(&visit.form, WAY) == Some(BY_PASSKEY);
     let begin = op(if by_passkey {
         operation_name!("IssueTemporaryAccessPass")

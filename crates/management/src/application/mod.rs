@@ -1,9 +1,8 @@
 //! Platform users and groups, to be read: synchronizing a user store writes them. What people from elsewhere answered to
 //! questionnaires is kept here alone, so it is corrected and deleted here.
 
-use chancery_application::{
-    APPLICATION_GROUP, APPLICATION_USER, APPLICATION_USER_PROFILE, ApplicationGroup, ApplicationUser,
-};
+pub use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_application::{APPLICATION_USER_PROFILE, ApplicationGroup, ApplicationUser};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op,
     Permit::{self, ApplicationData, SubscriptionAdmin},

@@ -25,7 +25,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 pub use access_pass::{
-    OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
+    ACCESS_PASS, OPERATIONS as ACCESS_PASS_OPERATIONS, find as find_access_pass, has_any as has_access_pass,
     note_use as note_access_pass, revoke_open_passes, revoke_passes,
 };
 pub use event::{
@@ -34,7 +34,7 @@ pub use event::{
 pub use facts::in_the_way;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use progress::OPERATIONS as PROGRESS_OPERATIONS;
-pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
+pub use recovery::{OPERATIONS as RECOVERY_OPERATIONS, RECOVERY};
 
 use crate::{InstanceId, UserId, password::options, user::USER};
 

@@ -1,12 +1,12 @@
 //! The acts on many rows: their operations, and whether a row is as they would make it.
 
 use chancery_resource::{Action, Op, RelationChange};
+use chancery_userstore::user::USER;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
 use super::groups;
 use crate::{
-    arranged,
     directory::{OperationName, Resource, operation_name},
     pages::relate,
     words::Words,
@@ -69,7 +69,7 @@ impl Act {
             Self::TakeOut => "many_take_out",
             Self::RemovePasswords => "many_remove_passwords",
             Self::GiveBackPasswords => "many_give_back_passwords",
-            Self::Delete => arranged::deleting(resource.name).act,
+            Self::Delete => resource.presentation.deleting.act,
             Self::Restore => "many_restore",
         })
     }
@@ -87,7 +87,9 @@ impl Act {
                 let many = |op: &&&'static Op| matches!(op.action, Action::DeleteBatch);
                 resource.batches.iter().find(many).copied().or(resource.delete)
             }
-            Self::Restore => resource.others.iter().copied().find(|op| op.name.starts_with("Restore")),
+            Self::Restore => {
+                resource.others.iter().copied().find(|op| resource.presentation.is_restoring(op))
+            }
             Self::Unlock | Self::Activate | Self::Deactivate => named(operation_name!("SetUserStateBatch")),
             Self::RemovePasswords => named(operation_name!("RemovePasswordBatch")),
             Self::GiveBackPasswords => named(operation_name!("RestorePasswordBatch")),
@@ -96,7 +98,7 @@ impl Act {
                 // the set of the group, not of each row: one operation changes it whole
                 let relation =
                     groups()?.shape.relations.iter().find(|one| std::ptr::eq(one.target, resource.shape))?;
-                relate::operation(groups()?, relation.name, change).filter(|_| resource.name == "User")
+                relate::operation(groups()?, relation.name, change).filter(|_| resource.is_of(&USER))
             }
         }
     }

@@ -8,12 +8,11 @@ mod run;
 mod targets;
 
 use chancery_resource::{Op, Problem};
+use chancery_userstore::{group::GROUP, user::USER};
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-pub use self::act::Act;
-pub use self::judge::places_of;
 use super::{
     deleted,
     form::{fresh_key, is_of_form},
@@ -24,6 +23,9 @@ use crate::{
     proof::is_wanted,
     visit::{Visit, nothing_here, one},
 };
+
+pub use self::act::Act;
+pub use self::judge::places_of;
 
 /// The most rows of an act without a batch: each is an operation of its own.
 const MOST_EACH: usize = 500;
@@ -120,12 +122,12 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
 
 /// The operation that puts many users into a group.
 pub fn joining() -> Option<&'static Op> {
-    directory::find("User", true).and_then(|users| Act::AddTo.op(users))
+    directory::of_shape(&USER).and_then(|users| Act::AddTo.op(users))
 }
 
 /// The form that puts these users into a group, and shows its members then: where it goes, and its fields.
 pub fn joining_form(visit: &Visit<'_>, group: &str, ids: &[String]) -> (String, Vec<Value>) {
-    let users = directory::find("User", true).map_or_else(String::new, |users| visit.address(users));
+    let users = directory::of_shape(&USER).map_or_else(String::new, |users| visit.address(users));
     let fields = [
         ("act", Act::AddTo.name().to_owned()),
         ("group", group.to_owned()),
@@ -147,5 +149,5 @@ fn back(visit: &Visit<'_>, resource: &Resource) -> String {
 
 /// The resource whose rows hold others by their links.
 fn groups() -> Option<&'static Resource> {
-    directory::find("Group", true)
+    directory::of_shape(&GROUP)
 }

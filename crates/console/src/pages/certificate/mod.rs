@@ -3,6 +3,7 @@
 mod keep;
 mod upload;
 
+use chancery_management::cert_store::CERT_STORE;
 use chancery_record::{Timestamp, parse_timestamp};
 use chancery_resource::Problem;
 use chancery_web::Input;
@@ -14,6 +15,7 @@ use crate::{
     directory::{self, Resource, encoded},
     fields::plain,
     parts::{Card, Line},
+    presentation::Item,
     visit::Visit,
 };
 
@@ -69,11 +71,11 @@ async fn outliving(
     Ok(found.as_array().cloned().unwrap_or_default())
 }
 
-/// The card of a certificate: what it does now, and what is when it ends.
+/// The cards of a certificate: what it does now, and what is when it ends.
 ///
 /// # Errors
 /// The operation's own.
-pub async fn card(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<Card, Problem> {
+pub async fn cards(visit: &Visit<'_>, Item { resource, row, .. }: Item<'_>) -> Result<Vec<Card>, Problem> {
     let words = visit.words;
     let kind = plain(&row["certType"]);
     let mut lines = Vec::new();
@@ -97,7 +99,8 @@ pub async fn card(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -
         let others = outliving(visit, resource, row).await?;
         lines.extend(taken_over(visit, resource, (row, &others)));
     }
-    Ok(Card { title: words.page("cert_when_it_ends").into(), kind: "checks", lines, ..Card::default() })
+    let title = words.page("cert_when_it_ends").into();
+    Ok(vec![Card { title, kind: "checks", lines, ..Card::default() }])
 }
 
 /// What a certificate that signs does now, and who signs after it.
@@ -175,5 +178,5 @@ fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
 
 /// The resource of certificates.
 fn certificates() -> Result<&'static Resource, Problem> {
-    directory::find("CertStore", false).ok_or_else(|| Problem::not_found("list of this"))
+    directory::of_shape(&CERT_STORE).ok_or_else(|| Problem::not_found("list of this"))
 }

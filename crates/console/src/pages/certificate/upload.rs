@@ -1,6 +1,7 @@
 //! A new certificate: the file is read first, and kept when its reader has seen what is in it.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_management::subscription::SUBSCRIPTION;
 use chancery_record::Field;
 use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
@@ -11,7 +12,7 @@ use super::{
     super::{
         form::{error_at, errors, fresh_key, is_of_form},
         list::key_of,
-        navigation::{icon, label},
+        navigation::label,
     },
     SIGNING, certificates, end, keep,
 };
@@ -57,7 +58,7 @@ fn form(
     let words = visit.words;
     let typed = TYPED.iter().filter_map(|wire| field(resource, wire)).map(|field| {
         let error = error_at(problem, field.wire());
-        let owner = (field.wire() == "subscriptionId").then_some("Subscription");
+        let owner = (field.wire() == "subscriptionId").then_some(SUBSCRIPTION.name);
         let search = resource.referenced(field).map(|other| other.name).or(owner);
         let search = search.map(|name| format!("/console/find?in={name}"));
         let is_required = matches!(field.wire(), "name" | "certType");
@@ -72,9 +73,9 @@ fn form(
         json!({ "title": words.page("cert_file"), "about": words.page("cert_file_about"), "fields": file_fields(visit, problem), "is_readonly": false }),
     ];
     let content = FormPage {
-        back: json!({ "href": address, "label": label(visit, resource.name) }),
+        back: json!({ "href": address, "label": label(visit, resource) }),
         heading,
-        icon: Some(icon(resource.name)),
+        icon: Some(resource.presentation.icon),
         errors: of_file(errors(visit, problem)),
         sections,
         bar: Some(

@@ -1,16 +1,17 @@
 //! The view that is edited: where it is, and its text before it is published.
 
+use chancery_management::custom_view::CUSTOM_VIEW;
 use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::{NAME, USUAL};
+use super::USUAL;
 use crate::{
     directory::{self, Resource, encoded, operation},
     fields::plain,
     pages::{
         form::{at, changed_by_form, fresh_key, hidden},
-        history::TRAIL,
+        history,
         item::read,
     },
     visit::{Visit, one},
@@ -90,7 +91,7 @@ impl Draft {
 
 /// Where a view was before the change of an entry, and its text; of one that was made by it, as it was made.
 async fn of_before(visit: &Visit<'_>, id: &str) -> Result<(String, String), Problem> {
-    let trail = directory::find(TRAIL, false).ok_or_else(|| Problem::not_found("audit trail"))?;
+    let trail = history::trail(false).ok_or_else(|| Problem::not_found("audit trail"))?;
     let entry = read(visit, trail, id).await?;
     told(&entry).ok_or_else(|| Problem::not_found("version of a view in this entry"))
 }
@@ -100,7 +101,7 @@ fn told(entry: &Value) -> Option<(String, String)> {
         let told: Value = serde_json::from_str(entry[wire].as_str()?).ok()?;
         Some((told.get("location")?.as_str()?.to_owned(), told.get("content")?.as_str()?.to_owned()))
     };
-    (entry["area"] == json!(NAME))
+    (entry["area"] == json!(CUSTOM_VIEW.name))
         .then(|| content("originalContent").or_else(|| content("currentContent")))?
 }
 
@@ -113,7 +114,8 @@ pub fn version(visit: &Visit<'_>, entry: &Value) -> Option<Value> {
     } else {
         format!("&of={}", encoded(&location))
     };
-    let href = format!("/console/{NAME}/try?entry={}{of}", encoded(&plain(&entry["id"])));
+    let views = directory::of_shape(&CUSTOM_VIEW)?;
+    let href = format!("{}/try?entry={}{of}", visit.address(views), encoded(&plain(&entry["id"])));
     let key = if entry["originalContent"].is_null() { "editor_version" } else { "editor_before" };
     Some(json!({ "href": href, "label": visit.words.page(key), "icon": "history" }))
 }

@@ -3,6 +3,7 @@
 mod draft;
 mod frame;
 
+use chancery_management::custom_view::CUSTOM_VIEW;
 use chancery_presentation::shipped;
 use chancery_resource::{Op, Problem};
 use chancery_web::AnswerBody;
@@ -23,13 +24,11 @@ use crate::{
     words::Words,
 };
 
-/// The resource that is edited here.
-pub const NAME: &str = "CustomView";
 /// What a page that is no page of its own is shown in.
 const USUAL: &str = "SignIn";
 
 fn views() -> Result<&'static Resource, Problem> {
-    directory::find(NAME, false).ok_or_else(|| Problem::not_found("list of this"))
+    directory::of_shape(&CUSTOM_VIEW).ok_or_else(|| Problem::not_found("list of this"))
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
@@ -63,7 +62,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         )
     });
     let content = json!({
-        "back": { "href": here.clone().unwrap_or_else(|| address.clone()), "label": here.as_ref().map_or_else(|| label(visit, NAME), |_| words.page("to_item").to_owned()) },
+        "back": { "href": here.clone().unwrap_or_else(|| address.clone()), "label": here.as_ref().map_or_else(|| label(visit, views), |_| words.page("to_item").to_owned()) },
         "heading": heading, "about": words.page("editor_about"), "begin": begin,
         "begin_at": format!("{address}/try"), "fields": fields(visit, &draft), "hidden": draft.hidden,
         "shown": [samples(words, &draft), languages(words)], "frame": format!("{address}/preview{of}"),

@@ -28,7 +28,7 @@ const MOST_NAMED: usize = 5;
 
 /// Whether people are imported here.
 pub fn is_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
-    resource.name == "User" && visit.may(run::creating(resource)).is_some()
+    visit.may(run::creating(resource)).is_some()
 }
 
 /// What a check found.

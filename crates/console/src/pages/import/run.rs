@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_resource::{Action, Op, Problem, RelationChange};
+use chancery_userstore::group::GROUP;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ pub async fn run(visit: &Visit<'_>, resource: &Resource, plan: &Plan) -> Result<
     let mut inputs = Vec::new();
     inputs.extend(writing(visit, creating(resource), &plan.new)?);
     inputs.extend(writing(visit, updating(resource), &plan.changed)?);
-    let groups = directory::find("Group", true);
+    let groups = directory::of_shape(&GROUP);
     for (group, members) in &plan.joined {
         let op = groups.and_then(|groups| relate::operation(groups, "memberUsers", RelationChange::Add));
         let mut input = Input::of(visit.need(op)?, vec![group.clone()]);

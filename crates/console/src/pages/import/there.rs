@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chancery_record::fold;
 use chancery_resource::Problem;
+use chancery_userstore::group::GROUP;
 use serde_json::Value;
 
 use super::plan::Table;
@@ -35,7 +36,7 @@ pub async fn find(visit: &Visit<'_>, resource: &'static Resource, table: &Table)
         there.people.insert(fold(&text(&row, "loginName")), row);
     }
     if table.has_groups() {
-        let groups = directory::find("Group", true).and_then(|groups| groups.list);
+        let groups = directory::of_shape(&GROUP).and_then(|groups| groups.list);
         let names: Vec<&str> = table.group_names().into_iter().collect();
         let list = (visit.need(groups)?, "name");
         for row in rows_by(visit, list, &names, Reading::default()).await? {

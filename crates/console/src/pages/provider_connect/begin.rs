@@ -1,6 +1,7 @@
 //! The gallery of kinds of providers, and the first form: what the provider is called. It makes the instance, which is not active, so that
 //! the address to register there is known.
 
+use chancery_management::{idp_type::IDP_TYPE, subscription::SUBSCRIPTION};
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -14,10 +15,10 @@ use crate::{
     directory::{self, Resource},
     fields::{asked, plain},
     pages::{
+        choices::rows,
         form::{error_at, errors, fresh_id, is_of_form, status_of},
         item::read,
         navigation::label,
-        register::rows,
     },
     parts::FormPage,
     render::see_other,
@@ -34,7 +35,7 @@ fn type_of(types: &[Value], kind: &Kind) -> Option<String> {
 
 /// The active types of identity providers.
 async fn types(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let op = visit.need(directory::find("IdpType", false).and_then(|types| types.list))?;
+    let op = visit.need(directory::of_shape(&IDP_TYPE).and_then(|types| types.list))?;
     let mut input = Input::of(op, Vec::new());
     input.is_brief = true;
     let filter = "providerType eq \"IdentityProvider\" and isActive eq true";
@@ -77,7 +78,7 @@ fn kinds(visit: &Visit<'_>, resource: &Resource, types: &[Value]) -> Result<Resp
         .collect();
     let heading = words.page("connect");
     let content = json!({
-        "back": { "href": address, "label": label(visit, resource.name) }, "heading": heading,
+        "back": { "href": address, "label": label(visit, resource) }, "heading": heading,
         "about": words.page("connect_about"), "kinds": told,
         "plain": { "href": format!("{address}/new"), "label": words.page("connect_plain") },
     });
@@ -105,7 +106,7 @@ async fn question(
         .map(|(name, value)| (name.to_owned(), value)),
     );
     let mut fields = vec![name];
-    let subscriptions = rows(visit, "Subscription").await?;
+    let subscriptions = rows(visit, &SUBSCRIPTION).await?;
     if subscriptions.len() > 1 {
         let current = one(&visit.form, "subscriptionId").unwrap_or_default();
         let choices = subscriptions

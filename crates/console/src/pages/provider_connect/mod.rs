@@ -25,17 +25,13 @@ use crate::{
     visit::{Visit, nothing_here, one},
 };
 
-/// The resource whose rows are connected.
-const NAME: &str = "IdpInstance";
-
 /// The steps in their order, by their names in addresses. In the texts each follows `connect_`.
 const STEPS: [&str; 4] = ["address", "access", "trial", "serve"];
 
 /// The page of the gallery and the way to it, for who may connect a provider.
 pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
-    let is_offered = resource.name == NAME
-        && visit.may(resource.create).is_some()
-        && visit.may(operation!("StartIdpInstanceTrial")).is_some();
+    let is_offered =
+        visit.may(resource.create).is_some() && visit.may(operation!("StartIdpInstanceTrial")).is_some();
     is_offered.then(|| {
         json!({ "href": format!("{}/connect", visit.address(resource)), "label": visit.words.page("connect") })
     })

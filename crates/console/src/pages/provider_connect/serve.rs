@@ -1,7 +1,8 @@
 //! The last step: the tenants and client apps whose sign-in offers the provider, and whether people whom nobody knows may come by it.
 //! With it the provider becomes active, in one transaction.
 
-use chancery_resource::{CONSOLE, Problem, ROOT, RelationChange};
+use chancery_management::{client_app::CLIENT_APP, tenant::TENANT};
+use chancery_resource::{CONSOLE, Problem, ROOT, RelationChange, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
@@ -11,9 +12,9 @@ use crate::{
     directory,
     fields::{asked, plain},
     pages::{
+        choices::is_chosen,
         form::{at, errors, is_of_form, status_of},
         list::{key_of, title_of},
-        register::is_chosen,
         relate,
     },
     parts::FormPage,
@@ -21,10 +22,8 @@ use crate::{
 };
 
 /// What can be chosen: the prefix of the switches, the resource, the relation, and the condition of rows that can be.
-const WAYS: [(&str, &str, &str, &str); 2] = [
-    ("tenant:", "Tenant", "tenants", ""),
-    ("app:", "ClientApp", "clientApps", " and allowUserLogin eq true"),
-];
+static WAYS: [(&str, &Shape, &str, &str); 2] =
+    [("tenant:", &TENANT, "tenants", ""), ("app:", &CLIENT_APP, "clientApps", " and allowUserLogin eq true")];
 /// The most of each that is offered here.
 const MOST: usize = 20;
 const CREATES: &str = "autoCreatePlatformUser";
@@ -72,11 +71,11 @@ pub async fn show(
 async fn choices(
     visit: &Visit<'_>,
     of: &Connecting<'_>,
-    (prefix, name, relation, condition): (&str, &str, &str, &str),
+    (prefix, shape, relation, condition): (&str, &Shape, &str, &str),
 ) -> Result<Value, Problem> {
     let words = visit.words;
     let mut rows = Vec::new();
-    let found = directory::find(name, false);
+    let found = directory::of_shape(shape);
     if let Some((other, op)) = found.and_then(|other| Some((other, visit.may(other.list)?))) {
         let subscription = &of.row["subscriptionId"];
         let mut input = Input::of(op, Vec::new());

@@ -4,6 +4,7 @@ mod one;
 
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, RoleType};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ async fn look(
 
 /// The names of the people of recoveries, by their ids.
 async fn people(visit: &Visit<'_>, rows: &[Value]) -> Result<Vec<(String, String)>, Problem> {
-    let Some(users) = directory::find("User", true) else { return Ok(Vec::new()) };
+    let Some(users) = directory::of_shape(&USER) else { return Ok(Vec::new()) };
     let mut ids: Vec<String> = rows.iter().map(|row| plain(&row["userId"])).collect();
     ids.sort();
     ids.dedup();
@@ -122,7 +123,7 @@ fn row_of(visit: &Visit<'_>, row: &Value, people: &[(String, String)]) -> Value 
 
 /// The highest role by which a user is kept from being recovered by the person.
 async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
-    let Some(users) = directory::find("User", true) else { return Ok(None) };
+    let Some(users) = directory::of_shape(&USER) else { return Ok(None) };
     visit.barrier(users, (user, &Value::Null)).await
 }
 

@@ -1,16 +1,17 @@
 //! One recovery: what the first wrote, whose turn it is, and the access pass at its end.
 
-use chancery_resource::{Op, Problem};
+use chancery_management::{application::APPLICATION_USER, client_app::CLIENT_APP};
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    super::{form::fresh_key, reference::rows_of},
+    super::{cells::full_name, form::fresh_key, reference::rows_of},
     address, allowed, barrier, called, look, people, told,
 };
 use crate::{
-    arranged::full_name,
     directory::{self, OperationName, encoded, operation_name},
     fields::{FormField, plain, readable},
     parts::{Card, FormPage, Line},
@@ -53,7 +54,7 @@ pub async fn show(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, P
 
 /// What the first administrator wrote.
 fn written(visit: &Visit<'_>, row: &Value, person: &str) -> Vec<Value> {
-    let user = directory::find("User", true).map(|users| visit.address(users));
+    let user = directory::of_shape(&USER).map(|users| visit.address(users));
     let href = user.map(|users| format!("{users}/{}", encoded(&plain(&row["userId"]))));
     let label = visit.words.field("person");
     let person = json!({ "name": "userId", "id": "f-userId", "label": label, "control": "shown", "shown": person, "href": href, "error": "", "hint": "", "required": false, "is_wide": false });
@@ -150,8 +151,8 @@ async fn who(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Probl
     if visit.visitor.caller.id.to_string() == id {
         return Ok(visit.words.page("yourself").to_owned());
     }
-    for name in ["ApplicationUser", "ClientApp"] {
-        let Some(resource) = directory::find(name, false) else { continue };
+    let shapes: [&Shape; 2] = [&APPLICATION_USER, &CLIENT_APP];
+    for resource in shapes.into_iter().filter_map(directory::of_shape) {
         if let Some(row) = rows_of(visit, resource, &[id.to_owned()]).await?.first() {
             let own = plain(row.get("name").unwrap_or(&Value::Null));
             return Ok(if own.is_empty() { full_name(row) } else { own });

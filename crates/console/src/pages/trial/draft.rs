@@ -4,8 +4,10 @@ use chancery_record::Kind;
 use chancery_resource::Problem;
 use serde_json::{Map, Value, json};
 
-use super::super::form::{Use, changed_by_form, created, fresh_key, hidden, sections};
-use super::super::item::read;
+use super::super::{
+    form::{Use, changed_by_form, created, fresh_key, hidden, sections},
+    item::read,
+};
 use crate::{
     directory::{Resource, encoded},
     fields::{changes, filled, with},

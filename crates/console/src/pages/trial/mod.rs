@@ -4,8 +4,12 @@ mod draft;
 mod path;
 mod sample;
 
+use chancery_management::{
+    claim_rule::CLAIM_RULE, client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT,
+};
 use chancery_record::FieldError;
-use chancery_resource::{Op, Problem};
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
@@ -25,11 +29,11 @@ use crate::{
 };
 
 /// For whom rules are tried: the member, and the resource that it names.
-const FOR_WHOM: [(&str, &str); 3] =
-    [("clientAppId", "ClientApp"), ("tenantId", "Tenant"), ("idpInstanceId", "IdpInstance")];
+static FOR_WHOM: [(&str, &Shape); 3] =
+    [("clientAppId", &CLIENT_APP), ("tenantId", &TENANT), ("idpInstanceId", &IDP_INSTANCE)];
 
 fn rules() -> Result<&'static Resource, Problem> {
-    directory::find("ClaimRule", false).ok_or_else(|| Problem::not_found("list of this"))
+    directory::of_shape(&CLAIM_RULE).ok_or_else(|| Problem::not_found("list of this"))
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
@@ -195,7 +199,7 @@ async fn shown(
         columns.iter().map(|key| json!({ "label": words.page(key), "sort": null })).collect();
     let heading = words.page("try_title");
     let content = json!({
-        "back": { "href": back, "label": label(visit, rules.name) }, "heading": heading, "about": words.page("try_about"),
+        "back": { "href": back, "label": label(visit, rules) }, "heading": heading, "about": words.page("try_about"),
         "errors": errors(visit, problem), "cards": [],
         "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
         "aside": aside, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
@@ -213,16 +217,16 @@ async fn sample_fields(
     let wrong = |wire: &str| json!({ "error": error_at(problem, wire) });
     let found_in = |name: &str| json!({ "search": format!("/console/find?in={name}") });
     let mut fields = Vec::new();
-    for (member, name) in FOR_WHOM {
+    for (member, shape) in FOR_WHOM {
         let id = whom(visit, member).unwrap_or_default();
         let field = Value::Object(asked(member, &words.field(member), "reference"));
-        let what = json!({ "value": id, "shown": called(visit, name, id).await?, "is_wide": false });
-        fields.push(with(with(with(field, what), found_in(name)), wrong(member)));
+        let what = json!({ "value": id, "shown": called(visit, shape, id).await?, "is_wide": false });
+        fields.push(with(with(with(field, what), found_in(shape.name)), wrong(member)));
     }
     if sample::has_people(visit) {
         let field = Value::Object(asked("person", &words.field("person"), "reference"));
         let hint = json!({ "hint": words.page("person_hint"), "is_wide": false });
-        fields.push(with(with(field, found_in("User")), hint));
+        fields.push(with(with(field, found_in(USER.name)), hint));
     }
     let claims = Value::Object(asked("claims", &words.field("claims"), "code"));
     let what = json!({ "value": text, "hint": words.page("claims_hint") });
@@ -231,8 +235,8 @@ async fn sample_fields(
 }
 
 /// What the row of this id is called, as far as the person may list it.
-async fn called(visit: &Visit<'_>, name: &str, id: &str) -> Result<String, Problem> {
-    let resource = directory::find(name, false).filter(|_| chancery_record::parse_id(id).is_some());
+async fn called(visit: &Visit<'_>, shape: &Shape, id: &str) -> Result<String, Problem> {
+    let resource = directory::of_shape(shape).filter(|_| chancery_record::parse_id(id).is_some());
     let Some(resource) = resource else { return Ok(id.to_owned()) };
     let rows = reference::rows_of(visit, resource, &[id.to_owned()]).await?;
     Ok(rows.first().map_or_else(|| id.to_owned(), |row| title_of(resource, row)))

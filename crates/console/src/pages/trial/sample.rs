@@ -38,7 +38,7 @@ fn of_member(name: &str, value: Value) -> Vec<Value> {
 }
 
 fn users(visit: &Visit<'_>) -> Option<&'static Resource> {
-    directory::find("User", true).filter(|users| visit.may(users.read).is_some())
+    directory::of_shape(&USER).filter(|users| visit.may(users.read).is_some())
 }
 
 /// Whether a person's claims can be taken here.
@@ -51,7 +51,7 @@ pub fn has_people(visit: &Visit<'_>) -> bool {
 /// # Errors
 /// The person may not be read.
 pub async fn of_person(visit: &Visit<'_>, id: &str) -> Result<String, Problem> {
-    let users = directory::find("User", true).ok_or_else(nothing_here)?;
+    let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
     visit.need(users.read)?;
     let user = &read_row(visit, users, id).await?;
     let mut claims = serde_json::Map::new();

@@ -1,0 +1,54 @@
+//! Cells and names that the lists of several resources have.
+
+use serde_json::Value;
+
+use crate::{
+    fields::{Cell, plain},
+    presentation::{Names, Told},
+};
+
+/// So long before its end a certificate is called to mind, in ms.
+pub const SOON_MS: i64 = 30 * 24 * 3_600_000;
+
+/// A member of a row as text.
+pub fn member(row: &Value, name: &str) -> String {
+    plain(row.get(name).unwrap_or(&Value::Null))
+}
+
+/// The full name of a person, or what else the person is known by.
+pub fn full_name(row: &Value) -> String {
+    let parts = [member(row, "firstName"), member(row, "lastName")];
+    let full = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let others = ["loginName", "emailAddress", "id"].map(|name| member(row, name));
+    let first = others.into_iter().find(|name| !name.is_empty());
+    if full.is_empty() { first.unwrap_or_default() } else { full }
+}
+
+/// A person, by the full name and the login name.
+pub fn person(row: &Value, _: Told<'_>) -> Cell {
+    let (full, login) = (full_name(row), member(row, "loginName"));
+    let sub = if full == login { String::new() } else { login };
+    Cell::of("title", full).with_sub(sub)
+}
+
+/// A row, by its name.
+pub fn name(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of("title", member(row, "name"))
+}
+
+/// A member that is a moment.
+pub fn moment(row: &Value, wire: &str) -> Cell {
+    Cell::moment(&member(row, wire))
+}
+
+/// A row that this member names, by its name.
+pub fn named(row: &Value, wire: &str, names: &Names) -> Option<Cell> {
+    let id = row[wire].as_str()?;
+    let (name, href) = names.get(id).cloned().unwrap_or_else(|| (id.to_owned(), None));
+    Some(Cell { href, ..Cell::of("reference", name) })
+}
+
+/// The client app that a row names.
+pub fn client_app(row: &Value, (_, names): Told<'_>) -> Cell {
+    named(row, "clientAppId", names).unwrap_or_else(Cell::none)
+}

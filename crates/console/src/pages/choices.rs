@@ -1,0 +1,29 @@
+//! Rows that people choose among in a form: each is a choice, or a switch.
+
+use chancery_resource::{Problem, Shape};
+use chancery_web::Input;
+
+use super::list::{key_of, title_of};
+use crate::{directory, visit::Visit};
+
+/// The most rows that people choose from.
+const MOST: &str = "20";
+
+/// The rows of a resource that the person sees, as keys and titles, for choosing among them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn rows(visit: &Visit<'_>, shape: &Shape) -> Result<Vec<(String, String)>, Problem> {
+    let Some(resource) = directory::of_shape(shape) else { return Ok(Vec::new()) };
+    let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
+    let mut input = Input::of(op, Vec::new());
+    input.query = vec![("count".to_owned(), MOST.to_owned())];
+    let rows = visit.perform(input).await?.json();
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(rows.iter().map(|row| (key_of(resource, row), title_of(resource, row))).collect())
+}
+
+/// Whether a switch was on: it sends `false` before itself.
+pub fn is_chosen(visit: &Visit<'_>, wire: &str) -> bool {
+    visit.form.iter().rev().find(|(name, _)| name == wire).is_some_and(|(_, value)| value == "true")
+}

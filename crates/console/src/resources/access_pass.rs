@@ -1,0 +1,10 @@
+//! Temporary access passes.
+
+use crate::{directory::operation_name, presentation::Presentation};
+
+/// How access passes are presented: what was made is shown once.
+pub static PRESENTATION: Presentation = Presentation {
+    told_once: Some("value"),
+    apart: &[operation_name!("RedeemTemporaryAccessPass")],
+    ..Presentation::STANDARD
+};

@@ -1,0 +1,24 @@
+//! Platform groups: what groups are in applications.
+
+use chancery_userstore::group::GROUP;
+
+use crate::{
+    boxed::boxed,
+    directory::operation_name,
+    pages::set_by_other,
+    presentation::{Presentation, Rights},
+};
+
+/// How platform groups are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "users-round",
+    cards_after: |visit, item| {
+        boxed(move || set_by_other::cards(visit, Some((set_by_other::GROUP, item.key))))
+    },
+    rights: Some(Rights {
+        operation: operation_name!("GetEffectivePermissionsOfPlatformGroup"),
+        are_given: true,
+        in_store: Some((&GROUP, "parentGroups")),
+    }),
+    ..Presentation::STANDARD
+};

@@ -1,0 +1,58 @@
+//! Claim rules: in which order they run, and what they do.
+
+use serde_json::{Value, json};
+
+use crate::{
+    boxed::boxed,
+    directory::operation_name,
+    fields::Cell,
+    pages::{
+        cells::{member, name},
+        trial,
+    },
+    presentation::{FormAct, Page, Presentation, Told},
+};
+
+/// How claim rules are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "split",
+    columns: &[
+        ("col_name", name),
+        ("col_priority", |row, _| Cell::of("text", member(row, "priority"))),
+        ("col_does", |row, (words, _)| {
+            Cell::of("badge", words.choice(&member(row, "ruleType"))).toned("info")
+        }),
+        ("col_matches", matches),
+        ("col_where", |row, (words, _)| Cell::of("text", words.choice(&member(row, "ruleLevel")))),
+        ("col_status", status),
+    ],
+    // the order in which they run
+    order: &[("sortBy", "priority"), ("sortOrder", "ascending")],
+    form_act: Some(FormAct {
+        operation: operation_name!("EvaluateClaimRules"),
+        label: "try_it",
+        page: "/console/ClaimRule/try",
+    }),
+    pages: &[Page::at(&["try"])
+        .get(|visit, _, _| boxed(move || trial::show(visit)))
+        .post(|visit, _, _| boxed(move || trial::run(visit)))],
+    ..Presentation::STANDARD
+};
+
+/// The patterns that count: those of what the rule looks at.
+fn matches(row: &Value, (words, _): Told<'_>) -> Cell {
+    let target = member(row, "filterTarget");
+    let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));
+    let patterns = [pattern("typeEvaluationRule", "Type"), pattern("valueEvaluationRule", "Value")];
+    let patterns: Vec<String> = patterns.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    if patterns.is_empty() {
+        return Cell::of("text", words.page("matches_all"));
+    }
+    Cell::of("code", patterns.join(" = "))
+}
+
+fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+    let (key, tone) =
+        if row["isActive"] == json!(true) { ("status_active", "good") } else { ("status_inactive", "off") };
+    Cell::of("badge", words.page(key)).toned(tone)
+}

@@ -1,0 +1,23 @@
+//! Requests of client apps that were refused, by their kinds.
+
+use crate::{
+    fields::Cell,
+    pages::cells::{client_app, member, moment},
+    presentation::Presentation,
+};
+
+/// How refusals are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "triangle-alert",
+    columns: &[
+        ("col_error", |row, _| Cell::of("title", member(row, "error"))),
+        ("col_app", client_app),
+        ("col_endpoint", |row, _| Cell::of("text", member(row, "endpoint"))),
+        ("col_why", |row, _| Cell::of("text", member(row, "reason"))),
+        ("col_when", |row, _| moment(row, "lastOn")),
+    ],
+    shows_name: |wire| wire == "clientAppId",
+    title: |row| Some(member(row, "error")),
+    order: &[("sortBy", "lastOn"), ("sortOrder", "descending")],
+    ..Presentation::STANDARD
+};

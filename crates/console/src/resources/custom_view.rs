@@ -1,0 +1,27 @@
+//! Pages that customers see, and the editor for them.
+
+use crate::{
+    boxed::boxed,
+    directory::operation_name,
+    pages::editor,
+    presentation::{FormAct, Page, Presentation},
+};
+
+/// How views are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "panels-top-left",
+    form_act: Some(FormAct {
+        operation: operation_name!("PreviewView"),
+        label: "editor",
+        page: "/console/CustomView/try",
+    }),
+    pages: &[
+        Page::at(&["try"])
+            .get(|visit, _, _| boxed(move || editor::show(visit)))
+            .post(|visit, _, _| boxed(move || editor::show(visit))),
+        Page::at(&["preview"])
+            .get(|visit, _, _| boxed(move || editor::frame(visit)))
+            .post(|visit, _, _| boxed(move || editor::frame(visit))),
+    ],
+    ..Presentation::STANDARD
+};

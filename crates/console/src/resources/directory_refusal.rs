@@ -1,0 +1,46 @@
+//! People whom a directory wanted to remove, and who were kept.
+
+use chancery_management::application::APPLICATION_USER;
+use chancery_userstore::user::USER;
+use serde_json::Value;
+
+use crate::{
+    directory::{self, encoded},
+    fields::Cell,
+    pages::cells::{member, moment, named},
+    presentation::{Presentation, Told},
+};
+
+/// How these refusals are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "triangle-alert",
+    columns: &[("col_who", leaver), ("col_where", instance), ("col_when", |row, _| moment(row, "toldOn"))],
+    shows_name: |wire| wire == "idpInstanceId",
+    leads_to: |row| {
+        let store = row["userStore"].as_str();
+        let people = directory::of_shape(if store.is_some() { &USER } else { &APPLICATION_USER })?;
+        Some(format!("{}/{}", people.address(store), encoded(&member(row, "userId"))))
+    },
+    ..Presentation::STANDARD
+};
+
+/// Whom a directory wanted to remove.
+fn leaver(row: &Value, _: Told<'_>) -> Cell {
+    Cell::of(
+        "title",
+        ["loginName", "userId"]
+            .map(|wire| member(row, wire))
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or_default(),
+    )
+}
+
+fn instance(row: &Value, (_, names): Told<'_>) -> Cell {
+    let cell = named(row, "idpInstanceId", names).unwrap_or_else(Cell::none);
+    // who may not list instances knows the store's name all the same
+    match row["userStore"].as_str() {
+        Some(store) if cell.href.is_none() => Cell::of("text", store),
+        _ => cell,
+    }
+}

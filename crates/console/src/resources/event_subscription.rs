@@ -1,0 +1,20 @@
+//! Subscriptions to events, and what came of their deliveries.
+
+use crate::{
+    boxed::boxed,
+    pages::deliveries,
+    presentation::{ANY, Page, Presentation},
+};
+
+/// How subscriptions to events are presented, those of a user store and those of the configuration.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "globe",
+    cards: |visit, item| {
+        let card = deliveries::card(visit, item.resource, (item.key, item.row));
+        boxed(move || std::future::ready(Ok(vec![card])))
+    },
+    pages: &[Page::at(&[ANY, "deliveries"])
+        .get(|visit, resource, [key, _]| boxed(move || deliveries::show(visit, resource, key)))
+        .post(|visit, resource, [key, _]| boxed(move || deliveries::send_again(visit, resource, key)))],
+    ..Presentation::STANDARD
+};

@@ -1,0 +1,26 @@
+//! Groups: their members, and the groups in them.
+
+use crate::{
+    boxed::boxed,
+    pages::{group, members, set_by_other},
+    presentation::{ANY, Acts, Page, Presentation},
+};
+
+/// How groups are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "users-round",
+    sorted: &[("name", "name")],
+    acts: |visit, item| {
+        let first = group::acts(visit, (item.key, item.here), item.barrier);
+        Acts { first, ..Acts::default() }
+    },
+    cards_after: |visit, item| boxed(move || set_by_other::of_group_of_store(visit, item.key)),
+    pages: &[
+        Page::at(&[ANY, "tree"])
+            .get(|visit, resource, [key, _]| boxed(move || group::show(visit, resource, key))),
+        Page::at(&[ANY, "members"])
+            .get(|visit, resource, [key, _]| boxed(move || members::ask(visit, resource, key)))
+            .post(|visit, resource, [key, _]| boxed(move || members::check(visit, resource, key))),
+    ],
+    ..Presentation::STANDARD
+};

@@ -1,0 +1,56 @@
+//! Identity providers: user stores and external ones, how they are connected and whether they work.
+
+use chancery_resource::Problem;
+
+use crate::{
+    boxed::boxed,
+    directory::operation_name,
+    pages::{provider, provider_connect, provider_trial, standing},
+    parts::Card,
+    presentation::{ANY, Acts, Item, OwnerOf, Page, Presentation, Settings},
+    visit::Visit,
+};
+
+/// How identity providers are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "log-in",
+    create: provider_connect::way,
+    apart: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
+    leaves_secret: Some((operation_name!("CreateIdpInstanceScimToken"), "ScimToken")),
+    acts: |visit, item| {
+        let at = (item.row, item.here);
+        let connect = provider_connect::act(visit, item.resource, at).filter(|_| item.barrier.is_none());
+        Acts {
+            before_settings: connect.into_iter().collect(),
+            after_settings: provider_trial::act(visit, at).into_iter().collect(),
+            ..Acts::default()
+        }
+    },
+    cards: |visit, item| boxed(move || cards(visit, item)),
+    settings: Some(Settings { field: "applyToIdpInstanceId", owner: OwnerOf::Row("idpFactoryType") }),
+    pages: &[
+        Page::at(&["connect"])
+            .get(|visit, resource, _| boxed(move || provider_connect::gallery(visit, resource)))
+            .post(|visit, resource, _| boxed(move || provider_connect::make(visit, resource))),
+        Page::at(&[ANY, "connect"])
+            .get(|visit, resource, [key, _]| boxed(move || provider_connect::show(visit, resource, key)))
+            .post(|visit, resource, [key, _]| boxed(move || provider_connect::run(visit, resource, key))),
+        Page::at(&[ANY, "trial"])
+            .get(|visit, resource, [key, _]| boxed(move || provider_trial::show(visit, resource, key)))
+            .post(|visit, resource, [key, _]| boxed(move || provider_trial::run(visit, resource, key))),
+        Page::at(&[ANY, "sign-ins"])
+            .get(|visit, resource, [key, _]| boxed(move || provider::show_sign_ins(visit, resource, key))),
+        Page::at(&[ANY, "people"])
+            .get(|visit, resource, [key, _]| boxed(move || provider::show_people(visit, resource, key))),
+    ],
+    ..Presentation::STANDARD
+};
+
+async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
+    let Item { resource, key, here, row, .. } = item;
+    let works = standing::provider(visit, (key, here, row)).await?;
+    let there = boxed(|| provider::addresses(visit, resource, (key, row))).await?;
+    let provisioning = standing::provisioning(visit, (key, row)).await?;
+    let later = provider::later(visit, (key, here, row));
+    Ok(works.into_iter().chain(there).chain(provisioning).chain(later).collect())
+}

@@ -1,0 +1,6 @@
+//! Subscriptions.
+
+use crate::presentation::Presentation;
+
+/// How subscriptions are presented.
+pub static PRESENTATION: Presentation = Presentation { icon: "package", ..Presentation::STANDARD };

@@ -1,0 +1,24 @@
+//! Tenants: how their people sign in, and what pages look like for them.
+
+use chancery_resource::settings::Owner;
+
+use crate::{
+    boxed::boxed,
+    pages::{editor, tenant},
+    presentation::{ANY, OwnerOf, Page, Presentation, Settings},
+};
+
+/// How tenants are presented.
+pub static PRESENTATION: Presentation = Presentation {
+    icon: "door-open",
+    settings: Some(Settings { field: "applyToTenantId", owner: OwnerOf::All(Owner::Tenant) }),
+    pages: &[
+        Page::at(&["new"])
+            .get(|visit, resource, _| boxed(move || tenant::show(visit, resource)))
+            .post(|visit, resource, _| boxed(move || tenant::run(visit, resource))),
+        Page::at(&[ANY, "brand"])
+            .get(|visit, _, [key, _]| boxed(move || editor::of_tenant(visit, key)))
+            .post(|visit, _, [key, _]| boxed(move || editor::of_tenant(visit, key))),
+    ],
+    ..Presentation::STANDARD
+};

@@ -45,6 +45,7 @@ mod history;
 mod identity_replacement;
 mod image;
 mod jobs;
+mod layers;
 mod ledger;
 mod list;
 mod lockout;

@@ -5,10 +5,14 @@ use chancery_web::AnswerBody;
 use http::{Method, Response};
 
 use crate::{
-    boxed::boxed,
-    directory::{self, Resource},
     pages,
-    visit::{Visit, nothing_here},
+    resources::recovery_transaction::recovery,
+    shell::{
+        boxed::boxed,
+        directory::{self, Resource},
+        find,
+        visit::{Visit, nothing_here},
+    },
 };
 
 /// Answers by the page at an address below `/console`.
@@ -27,13 +31,13 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["settings"], false) => boxed(|| pages::all_settings::show(visit)).await,
         (["health"], false) => boxed(|| pages::health::show(visit)).await,
         (["set-by-others"], false) => boxed(|| pages::set_by_other::show(visit)).await,
-        (["find"], false) => boxed(|| pages::find::show(visit)).await,
+        (["find"], false) => boxed(|| find::show(visit)).await,
         (["store", _, "readiness"], false) => boxed(|| pages::readiness::show(visit)).await,
-        (["store", _, "recovery"], false) => boxed(|| pages::recovery::list(visit)).await,
-        (["store", _, "recovery", "new"], false) => boxed(|| pages::recovery::ask(visit)).await,
-        (["store", _, "recovery", "new"], true) => boxed(|| pages::recovery::start(visit)).await,
-        (["store", _, "recovery", id], false) => boxed(|| pages::recovery::show_one(visit, id)).await,
-        (["store", _, "recovery", id, act], true) => boxed(|| pages::recovery::act(visit, id, act)).await,
+        (["store", _, "recovery"], false) => boxed(|| recovery::list(visit)).await,
+        (["store", _, "recovery", "new"], false) => boxed(|| recovery::ask(visit)).await,
+        (["store", _, "recovery", "new"], true) => boxed(|| recovery::start(visit)).await,
+        (["store", _, "recovery", id], false) => boxed(|| recovery::show_one(visit, id)).await,
+        (["store", _, "recovery", id, act], true) => boxed(|| recovery::act(visit, id, act)).await,
         (["store", _, name, rest @ ..], _) => {
             let resource = directory::find(name, true).ok_or_else(nothing_here)?;
             boxed(|| of_resource(visit, resource, rest)).await

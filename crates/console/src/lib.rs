@@ -3,32 +3,11 @@
 //!
 //! Nothing here names a table or a statement: operations run in the same process, through [`chancery_web::App::perform`].
 
-mod agent;
-mod assets;
-mod boxed;
-mod call;
-mod carried;
-mod csv;
-mod directory;
+mod answer;
 mod dispatch;
-mod failure;
-mod fields;
-mod first_sign_in;
-mod forgery;
-mod need;
 mod pages;
-mod parts;
-mod presentation;
-mod proof;
-mod refusal;
-mod render;
 mod resources;
-mod session;
-mod setting;
-mod setup;
-mod undo;
-mod visit;
-mod words;
+mod shell;
 
 use std::pin::Pin;
 
@@ -37,7 +16,7 @@ use chancery_resource::Problem;
 use chancery_web::{AnswerBody, App, RequestBody};
 use http::{Response, request::Parts};
 
-pub use setup::setup_path;
+pub use pages::setup::setup_path;
 
 /// Answers a request below `/console`.
 pub fn answer<'a>(
@@ -46,5 +25,6 @@ pub fn answer<'a>(
     body: &'a mut RequestBody,
     now: Timestamp,
 ) -> Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Problem>> + Send + 'a>> {
-    Box::pin(visit::answer(app, parts, body, now))
+    resources::fill();
+    Box::pin(answer::answer(app, parts, body, now))
 }

@@ -9,13 +9,12 @@ use serde_json::{Map, Value, json};
 use super::{
     form::{at, errors, fresh_key, is_of_form, plain_fields},
     item::{read, read_any},
-    list::title_of,
     new::{secret_of, secret_page},
     settings,
 };
-use crate::{
+use crate::shell::{
     call::call,
-    directory::{Resource, encoded},
+    directory::{Resource, encoded, title_of},
     fields::{filled, plain},
     parts::FormPage,
     proof::is_wanted,
@@ -325,7 +324,11 @@ fn answered(op: &Op, answer: &Value) -> Option<Vec<Value>> {
         return None;
     }
     let members = answer.as_object()?.iter().filter(|(_, value)| !value.is_null());
-    Some(members.map(|(name, value)| json!(format!("{name}: {}", crate::fields::plain(value)))).collect())
+    Some(
+        members
+            .map(|(name, value)| json!(format!("{name}: {}", crate::shell::fields::plain(value))))
+            .collect(),
+    )
 }
 
 fn told(

@@ -6,10 +6,11 @@ use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{choices::rows, settings, steps::store_settings};
-use crate::{
+use super::{choices::rows, settings};
+use crate::shell::{
     directory::{self, Resource, encoded},
     parts::{Card, FormPage, Line},
+    settings_access::store_settings,
     visit::{Visit, nothing_here},
 };
 

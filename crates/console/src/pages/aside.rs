@@ -5,13 +5,10 @@ use chancery_record::Field;
 use chancery_resource::{Op, Problem, Relation, RoleType};
 use serde_json::{Value, json};
 
-use super::{
-    list::{key_of, title_of},
-    owned, relate, settings,
-};
-use crate::{
+use super::{owned, relate, settings};
+use crate::shell::{
     carried::is_protected,
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, key_of, title_of},
     fields::plain,
     parts::{Card, Line},
     presentation::{FormAct, Item, Making},

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
+use crate::shell::{
     fields::{Cell, plain},
     presentation::{Names, Told},
 };

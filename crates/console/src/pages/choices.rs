@@ -3,8 +3,10 @@
 use chancery_resource::{Problem, Shape};
 use chancery_web::Input;
 
-use super::list::{key_of, title_of};
-use crate::{directory, visit::Visit};
+use crate::shell::{
+    directory::{self, key_of, title_of},
+    visit::Visit,
+};
 
 /// The most rows that people choose from.
 const MOST: &str = "20";

@@ -8,13 +8,9 @@ use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    item::read,
-    list::{key_of, title_of},
-    relate,
-};
-use crate::{
-    directory::{Resource, encoded},
+use super::{item::read, relate};
+use crate::shell::{
+    directory::{Resource, encoded, key_of, title_of},
     visit::Visit,
 };
 

@@ -11,14 +11,13 @@ use super::{
     aside::is_read_apart,
     form::{errors, shown},
     item::read,
-    list::{key_of, title_of},
-    navigation::position,
     reference, relate,
 };
-use crate::{
+use crate::shell::{
     call::call,
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, key_of, title_of},
     fields::{cell, readable, written},
+    navigation::position,
     parts::{Card, Line},
     proof::is_wanted,
     undo::Undo,

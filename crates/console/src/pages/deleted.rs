@@ -5,10 +5,11 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{act, form::sections_shown, list::title_of, navigation::label};
-use crate::{
+use super::{act, form::sections_shown};
+use crate::shell::{
     carried::is_protected,
-    directory::{Resource, encoded},
+    directory::{Resource, encoded, title_of},
+    navigation::label,
     parts::FormPage,
     presentation::Item,
     visit::Visit,

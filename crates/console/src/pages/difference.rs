@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::reference;
-use crate::{
+use crate::shell::{
     directory::{self, Resource},
     fields::{cell, is_secret, plain},
     presentation::Names,

@@ -5,7 +5,7 @@ use chancery_record::{Column, DefaultValue, Field, Kind};
 use chancery_resource::{Action, Body, Custom, Op, Problem, ProblemKind};
 use serde_json::{Map, Value, json};
 
-use crate::{
+use crate::shell::{
     carried,
     directory::{Resource, encoded},
     fields::{Cell, FormField, is_kept, plain},

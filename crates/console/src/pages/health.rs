@@ -7,7 +7,7 @@ use http::Response;
 use serde_json::json;
 
 use super::cells::SOON_MS;
-use crate::{
+use crate::shell::{
     fields::written,
     parts::{Card, Line},
     visit::Visit,

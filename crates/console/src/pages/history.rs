@@ -10,13 +10,9 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    item::read_any,
-    list::{key_of, title_of},
-    reference,
-};
-use crate::{
-    directory::{self, Resource, encoded},
+use super::{item::read_any, reference};
+use crate::shell::{
+    directory::{self, Resource, encoded, key_of, title_of},
     fields::plain,
     parts::{Card, FormPage, Line},
     presentation::Names,

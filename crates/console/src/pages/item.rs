@@ -1,7 +1,7 @@
 //! One of a resource: its form, what belongs to it, and saving.
 
 use chancery_record::Field;
-use chancery_resource::{Problem, ProblemKind, Reach, RoleType};
+use chancery_resource::{Op, Problem, ProblemKind, Reach, RoleType};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
@@ -10,20 +10,19 @@ use super::{
     aside::{acts, aside, form_act, is_read_apart, own_cards},
     deleted,
     form::{Use, at, changed_by_form, errors, hidden, is_of_form, named, sections, shown, status_of},
-    list::title_of,
-    navigation::label,
     reference,
     review::{Merged, chosen, is_there, is_untouched, merge_page, review_page},
 };
-use crate::{
+use crate::shell::{
     boxed::boxed,
-    carried::is_open,
-    directory::{Resource, encoded},
+    carried::{is_open, is_protected},
+    directory::{Resource, encoded, title_of},
     fields::{changes, is_kept, is_secret, plain, typed},
+    navigation::label,
     parts::FormPage,
     presentation::Item,
     undo::Undo,
-    visit::{Visit, done, one},
+    visit::{Visit, done, nothing_here, one},
 };
 
 /// Shows one.
@@ -71,6 +70,28 @@ pub async fn read_any(visit: &Visit<'_>, resource: &'static Resource, key: &str)
     match read(visit, resource, key).await {
         Err(problem) => deleted::find(visit, resource, key).await?.ok_or(problem),
         found => found,
+    }
+}
+
+impl Visit<'_> {
+    /// Goes on where no role of a row keeps the person from an operation on it.
+    ///
+    /// # Errors
+    /// It does, and the problem names it; those of the store.
+    pub async fn unbarred(&self, resource: &'static Resource, key: &str, op: &Op) -> Result<(), Problem> {
+        if !is_protected(op) {
+            return Ok(());
+        }
+        let carrier = resource.shape.carrier().ok_or_else(nothing_here)?;
+        let row = if std::ptr::eq(carrier, resource.shape) {
+            Value::Null
+        } else {
+            read_any(self, resource, key).await?
+        };
+        match self.barrier(resource, (key, &row)).await? {
+            Some(role) => Err(self.barred_by(role)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -9,12 +9,13 @@ use http::Response;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{batch, deleted, form::created, item, navigation::list_label, reference};
-use crate::{
+use super::{batch, deleted, form::created, item, reference};
+use crate::shell::{
     call::call,
     carried::carrier_of,
-    directory::{self, Resource, encoded},
-    fields::{Cell, cell, plain},
+    directory::{self, Resource, encoded, key_of, title_of},
+    fields::{Cell, cell},
+    navigation::list_label,
     presentation::Names,
     render::page,
     visit::{Visit, one},
@@ -391,21 +392,6 @@ fn cell_of(visit: &Visit<'_>, field: &Field, (row, names): (&Value, &Names)) -> 
         Some((name, href)) => Cell { href: href.clone(), ..Cell::of("reference", name) },
         None => cell(field, value, visit.words),
     }
-}
-
-/// A row's key.
-pub fn key_of(resource: &Resource, row: &Value) -> String {
-    resource.key().map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)))
-}
-
-/// What one row is called.
-pub fn title_of(resource: &Resource, row: &Value) -> String {
-    let own = (resource.presentation.title)(row);
-    own.unwrap_or_else(|| {
-        resource
-            .title()
-            .map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)))
-    })
 }
 
 /// This page's address with these parameters in place of those of the same names.

@@ -4,7 +4,7 @@ use chancery_resource::{Op, Problem};
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use crate::visit::Visit;
+use crate::shell::visit::Visit;
 
 /// The most values that are asked for at once, and the longest filter that asks for them, in bytes.
 const AT_ONCE: usize = 90;

@@ -14,8 +14,8 @@ use http::Response;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    agent::origin,
+use super::agent::origin;
+use crate::shell::{
     directory::{encoded, operation},
     fields::{asked, plain, written},
     parts::{Card, FormPage, Line},

@@ -9,15 +9,14 @@ use serde_json::{Map, Value, json};
 use super::{
     aside::form_act,
     form::{Use, created, errors, fresh_key, is_of_form, named, sections, status_of},
-    list::key_of,
-    navigation::label,
     reference,
 };
-use crate::{
+use crate::shell::{
     call::call,
     carried::is_protected,
-    directory::{Resource, encoded},
+    directory::{Resource, encoded, key_of},
     fields::{filled, is_kept, is_made_and_told},
+    navigation::label,
     parts::FormPage,
     proof::is_wanted,
     visit::{Visit, done, one},

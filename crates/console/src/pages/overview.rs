@@ -10,10 +10,8 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{
-    cells::SOON_MS, history, navigation::places, set_by_other, steps::steps, welcome::HERE as WIZARD,
-};
-use crate::{directory, fields::written, visit::Visit};
+use super::{cells::SOON_MS, history, set_by_other, steps::steps, welcome::HERE as WIZARD};
+use crate::shell::{directory, fields::written, navigation::places, visit::Visit};
 
 /// The most rows that are counted.
 const MOST: usize = 100;

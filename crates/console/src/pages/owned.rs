@@ -11,12 +11,11 @@ use super::{
     act::{self, label},
     form::{errors, is_of_form, plain_fields},
     item::{is_stale, read},
-    list::title_of,
     review::{Merged, chosen, is_there, merge_page},
 };
-use crate::{
+use crate::shell::{
     carried::is_protected,
-    directory::{Owned, Resource, encoded},
+    directory::{Owned, Resource, encoded, title_of},
     fields::{cell, changes, filled, is_secret, plain},
     parts::FormPage,
     proof::is_wanted,

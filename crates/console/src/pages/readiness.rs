@@ -7,7 +7,7 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::batch::{Act, buttons};
-use crate::{
+use crate::shell::{
     call::call,
     directory::{self, encoded, operation},
     fields::{Cell, plain, with},

@@ -6,12 +6,9 @@ use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
 use serde_json::Value;
 
-use super::{
-    list::{key_of, title_of},
-    look_up::{Reading, rows_by},
-};
-use crate::{
-    directory::{self, Resource, encoded},
+use super::look_up::{Reading, rows_by};
+use crate::shell::{
+    directory::{self, Resource, encoded, key_of, title_of},
     presentation::Names,
     visit::Visit,
 };

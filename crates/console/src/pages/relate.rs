@@ -12,11 +12,11 @@ use super::{
     circle,
     form::{errors, is_of_form},
     item::read,
-    list::{cursor_of, key_of, title_of},
+    list::cursor_of,
 };
-use crate::{
+use crate::shell::{
     call::call,
-    directory::{self, Resource, encoded},
+    directory::{self, Resource, encoded, key_of, title_of},
     fields::asked,
     undo::Undo,
     visit::{Visit, one},
@@ -182,7 +182,7 @@ pub fn found_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> V
     let search = other.map(|other| format!("/console/find?in={}", other.name));
     let label =
         other.map_or_else(|| visit.words.page("add").to_owned(), |other| visit.words.resource(other.name));
-    let mut field = asked(name, &crate::words::raised(&label), "reference");
+    let mut field = asked(name, &crate::shell::words::raised(&label), "reference");
     field.extend([("required".to_owned(), json!(true)), ("search".to_owned(), json!(search))]);
     Value::Object(field)
 }
@@ -198,7 +198,7 @@ fn linked_row(
     let href = other.filter(|other| other.read.is_some());
     let href = href.map(|other| format!("{}/{}", visit.address(other), encoded(&id)));
     let text = if name.is_empty() { id.clone() } else { name };
-    json!({ "id": id, "href": href, "avatar": null, "cells": [crate::fields::Cell::of("title", text)],
+    json!({ "id": id, "href": href, "avatar": null, "cells": [crate::shell::fields::Cell::of("title", text)],
             "held": barred.get(&id).map(|role| visit.carries(*role)) })
 }
 

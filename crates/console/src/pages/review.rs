@@ -10,7 +10,7 @@ use super::{
     difference::change,
     form::{at, changed_by_form, hidden},
 };
-use crate::{
+use crate::shell::{
     call::call,
     directory::{Resource, encoded},
     fields::{is_kept, is_secret, told},

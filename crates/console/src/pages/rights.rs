@@ -12,9 +12,10 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{item::read, list::title_of, navigation, reference};
-use crate::{
-    directory::{self, Resource, encoded, operation},
+use super::{item::read, reference};
+use crate::shell::{
+    directory::{self, Resource, encoded, operation, title_of},
+    navigation,
     parts::{Card, Line},
     presentation::Names,
     visit::Visit,
@@ -119,7 +120,11 @@ pub async fn card(
             let mut names: Vec<&str> =
                 one.pointer("/where/alone").and_then(Value::as_str).into_iter().collect();
             names.extend(through.iter().filter_map(|link| link["text"].as_str()));
-            Line { text: crate::fields::plain(&one["role"]), sub: names.join(" · "), ..Line::default() }
+            Line {
+                text: crate::shell::fields::plain(&one["role"]),
+                sub: names.join(" · "),
+                ..Line::default()
+            }
         })
         .collect();
     let about = if lines.is_empty() { words.page("rights_none") } else { "" };

@@ -14,7 +14,7 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{readiness::shown, reference, rights::SCOPES};
-use crate::{
+use crate::shell::{
     call::call,
     directory::{encoded, of_shape, operation},
     fields::{Cell, plain},

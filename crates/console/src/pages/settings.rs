@@ -3,7 +3,7 @@
 
 mod stored;
 
-use chancery_management::{idp_type::IDP_TYPE, option::OPTION};
+use chancery_management::idp_type::IDP_TYPE;
 use chancery_resource::{
     Problem, ProblemKind,
     settings::{Entry, Form, Owner},
@@ -12,19 +12,21 @@ use chancery_web::{AnswerBody, Input, Output};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::{editor, form::is_of_form, item::read, list::title_of, navigation::position};
-use crate::{
-    directory::{self, Resource, encoded},
+use super::{form::is_of_form, item::read};
+use crate::shell::{
+    directory::{self, Resource, encoded, operation, title_of},
     fields::plain,
     parts::{Card, FormPage, Line},
     presentation::{OwnerOf, Settings},
     render::with_frames,
     setting::{controls, in_words, sent},
+    settings_access::{field_of, options},
     undo::Undo,
     visit::{Visit, done, nothing_here, one},
 };
 
-pub use stored::{value_of, wrong};
+pub use self::stored::{value_of, wrong};
+pub use crate::shell::settings_access::{are_offered, can_be_set, owners};
 
 /// The most options of one owner that a page shows.
 const MOST: &str = "500";
@@ -44,32 +46,6 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     ("settings_sessions", &["Session", "BrowserSession", "SignInRecord", "RememberDevice"]),
     ("settings_deletion", &["UserDeletion"]),
 ];
-
-/// What has settings.
-pub fn owners() -> Vec<&'static Resource> {
-    let all = directory::resources().iter();
-    let mut owners: Vec<&Resource> = all.filter(|one| one.presentation.settings.is_some()).collect();
-    owners.sort_by_key(|one| position(one.name));
-    owners
-}
-
-/// Whether a resource has settings that the person may see.
-pub fn are_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
-    field_of(resource).is_some() && options().is_some_and(|options| visit.may(options.list).is_some())
-}
-
-/// Whether the person may set them.
-pub fn can_be_set(visit: &Visit<'_>, resource: &Resource) -> bool {
-    are_offered(visit, resource) && options().is_some_and(|options| visit.may(options.patch).is_some())
-}
-
-fn field_of(resource: &Resource) -> Option<&'static str> {
-    resource.presentation.settings.as_ref().map(|settings| settings.field)
-}
-
-fn options() -> Option<&'static Resource> {
-    directory::of_shape(&OPTION)
-}
 
 /// One option of the owner: of the catalogue, of its own, or both.
 pub struct Setting {
@@ -257,7 +233,7 @@ fn page(
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let can_change = can_be_set(visit, resource);
-    let preview = can_change.then(|| editor::beside_brand(visit, &here)).flatten();
+    let preview = can_change.then(|| beside_brand(visit, &here)).flatten();
     let sections = SECTIONS.iter().map(|(title, begins)| (*title, Some(*begins)));
     let place = |setting: &Setting| {
         SECTIONS
@@ -296,6 +272,12 @@ fn page(
     };
     let shown = page.show(visit, wrong.map_or(200, |wrong| wrong.status))?;
     Ok(if preview.is_some() { with_frames(shown) } else { shown })
+}
+
+/// What shows the pages of a tenant's sign-in beside its options, for who may try views.
+fn beside_brand(visit: &Visit<'_>, here: &str) -> Option<Value> {
+    visit.may(operation!("PreviewView"))?;
+    Some(json!({ "frame": format!("{here}/brand") }))
 }
 
 /// What a form keeps of these as they are now.

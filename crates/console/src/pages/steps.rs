@@ -10,8 +10,9 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use super::settings;
-use crate::{
+use crate::shell::{
     directory::{self, Resource},
+    settings_access::store_settings,
     visit::Visit,
 };
 
@@ -78,13 +79,6 @@ pub fn sends_mail(visit: &Visit<'_>) -> bool {
         options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
             && options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
     })
-}
-
-/// Where the settings of the chosen store are, for who may see them.
-pub fn store_settings(visit: &Visit<'_>) -> Option<String> {
-    let owner = directory::of_shape(&IDP_INSTANCE).filter(|owner| settings::are_offered(visit, owner))?;
-    let store = visit.visitor.store.as_ref()?;
-    Some(format!("{}/{}/settings", visit.address(owner), store.scope.id))
 }
 
 /// Some rows of a resource, for who may list and change it.

@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
+    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     form::{errors, is_of_form},
     steps::{Step, steps},
 };
-use crate::{
+use crate::shell::{
     directory::{self, OperationName, operation, operation_name},
     fields::{asked, plain},
-    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     parts::{Card, FormPage, Line},
     visit::{Visit, done, nothing_here, one},
 };
@@ -86,7 +86,7 @@ async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<A
     let at = name.and_then(named).or_else(|| all.iter().position(|step| !step.is_done));
     let Some((at, step)) = at.and_then(|at| Some((at, all.get(at)?))) else {
         // nothing is open
-        return Ok(crate::render::see_other("/console"));
+        return Ok(crate::shell::render::see_other("/console"));
     };
     let words = visit.words;
     let next =

@@ -1,6 +1,6 @@
 //! Temporary access passes.
 
-use crate::{directory::operation_name, presentation::Presentation};
+use crate::shell::{directory::operation_name, presentation::Presentation};
 
 /// How access passes are presented: what was made is shown once.
 pub static PRESENTATION: Presentation = Presentation {

@@ -3,10 +3,12 @@
 use chancery_userstore::group::GROUP;
 
 use crate::{
-    boxed::boxed,
-    directory::operation_name,
     pages::set_by_other,
-    presentation::{Presentation, Rights},
+    shell::{
+        boxed::boxed,
+        directory::operation_name,
+        presentation::{Presentation, Rights},
+    },
 };
 
 /// How platform groups are presented.

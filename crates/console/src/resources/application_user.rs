@@ -3,15 +3,18 @@
 use chancery_userstore::user::USER;
 use serde_json::Value;
 
+use super::identity_replacement::replacement;
 use crate::{
-    boxed::boxed,
-    directory::operation_name,
-    fields::Cell,
     pages::{
         cells::{full_name, member, person},
-        replacement, set_by_other,
+        set_by_other,
     },
-    presentation::{Acts, Presentation, Rights, Told},
+    shell::{
+        boxed::boxed,
+        directory::operation_name,
+        fields::Cell,
+        presentation::{Acts, Presentation, Rights, Told},
+    },
 };
 
 /// How platform users are presented.

@@ -1,13 +1,18 @@
 //! The audit trails: that of a user store, and that of the configuration.
 
+mod entry;
+mod trail;
+
 use serde_json::Value;
 
 use crate::{
-    boxed::boxed,
-    fields::{Cell, cell},
-    pages::{cells::member, entry, history, trail},
-    presentation::{ANY, Filters, Page, Presentation, Told},
-    words::raised,
+    pages::{cells::member, history},
+    shell::{
+        boxed::boxed,
+        fields::{Cell, cell},
+        presentation::{ANY, Filters, Page, Presentation, Told},
+        words::raised,
+    },
 };
 
 /// How the trail of a user store is presented.

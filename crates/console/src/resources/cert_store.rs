@@ -1,15 +1,16 @@
 //! Certificates: what each signs or opens, and when it ends.
 
+mod certificate;
+
 use serde_json::Value;
 
 use crate::{
-    boxed::boxed,
-    fields::Cell,
-    pages::{
-        cells::{SOON_MS, member, moment, named},
-        certificate,
+    pages::cells::{SOON_MS, member, moment, named},
+    shell::{
+        boxed::boxed,
+        fields::Cell,
+        presentation::{Page, Presentation, Told},
     },
-    presentation::{Page, Presentation, Told},
 };
 
 /// How certificates are presented.

@@ -1,16 +1,17 @@
 //! Claim rules: in which order they run, and what they do.
 
+mod trial;
+
 use serde_json::{Value, json};
 
 use crate::{
-    boxed::boxed,
-    directory::operation_name,
-    fields::Cell,
-    pages::{
-        cells::{member, name},
-        trial,
+    pages::cells::{member, name},
+    shell::{
+        boxed::boxed,
+        directory::operation_name,
+        fields::Cell,
+        presentation::{FormAct, Page, Presentation, Told},
     },
-    presentation::{FormAct, Page, Presentation, Told},
 };
 
 /// How claim rules are presented.

@@ -1,14 +1,22 @@
 //! Client apps: how they are registered, how safe they are, when their credentials end, and what their tokens say.
 
+mod connecting;
+mod register;
+mod rotation;
+mod safety;
+mod tokens;
+
 use chancery_resource::Problem;
 
 use crate::{
-    boxed::boxed,
-    directory::{Resource, operation_name},
-    pages::{connecting, new, register, rotation, safety, tokens},
-    parts::Card,
-    presentation::{ANY, Acts, Answered, Item, Page, Presentation, Rights},
-    visit::Visit,
+    pages::new,
+    shell::{
+        boxed::boxed,
+        directory::{Resource, operation_name},
+        parts::Card,
+        presentation::{ANY, Acts, Answered, Item, Page, Presentation, Rights},
+        visit::Visit,
+    },
 };
 
 /// How client apps are presented.

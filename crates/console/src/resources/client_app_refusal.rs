@@ -1,9 +1,8 @@
 //! Requests of client apps that were refused, by their kinds.
 
 use crate::{
-    fields::Cell,
     pages::cells::{client_app, member, moment},
-    presentation::Presentation,
+    shell::{fields::Cell, presentation::Presentation},
 };
 
 /// How refusals are presented.

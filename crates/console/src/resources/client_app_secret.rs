@@ -1,6 +1,6 @@
 //! Secrets of client apps.
 
-use crate::presentation::Presentation;
+use crate::shell::presentation::Presentation;
 
 /// How secrets are presented: what was made is shown once.
 pub static PRESENTATION: Presentation = Presentation { told_once: Some("secret"), ..Presentation::STANDARD };

@@ -1,6 +1,6 @@
 //! Files that pages of customers show.
 
-use crate::presentation::Presentation;
+use crate::shell::presentation::Presentation;
 
 /// How files are presented.
 pub static PRESENTATION: Presentation = Presentation { icon: "image", ..Presentation::STANDARD };

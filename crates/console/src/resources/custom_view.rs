@@ -1,9 +1,10 @@
 //! Pages that customers see, and the editor for them.
 
-use crate::{
+pub mod editor;
+
+use crate::shell::{
     boxed::boxed,
     directory::operation_name,
-    pages::editor,
     presentation::{FormAct, Page, Presentation},
 };
 

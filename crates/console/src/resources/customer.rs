@@ -1,11 +1,15 @@
 //! Customers, with their subscriptions and tenants as a tree.
 
+mod tree;
+
 use crate::{
-    boxed::boxed,
-    directory::Resource,
-    pages::{list, tree},
-    presentation::{Answered, Page, Presentation},
-    visit::Visit,
+    pages::list,
+    shell::{
+        boxed::boxed,
+        directory::Resource,
+        presentation::{Answered, Page, Presentation},
+        visit::Visit,
+    },
 };
 
 /// How customers are presented.

@@ -5,10 +5,12 @@ use chancery_userstore::user::USER;
 use serde_json::Value;
 
 use crate::{
-    directory::{self, encoded},
-    fields::Cell,
     pages::cells::{member, moment, named},
-    presentation::{Presentation, Told},
+    shell::{
+        directory::{self, encoded},
+        fields::Cell,
+        presentation::{Presentation, Told},
+    },
 };
 
 /// How these refusals are presented.

@@ -1,8 +1,9 @@
 //! Subscriptions to events, and what came of their deliveries.
 
-use crate::{
+mod deliveries;
+
+use crate::shell::{
     boxed::boxed,
-    pages::deliveries,
     presentation::{ANY, Page, Presentation},
 };
 

@@ -1,9 +1,14 @@
 //! Groups: their members, and the groups in them.
 
+mod members;
+mod tree;
+
 use crate::{
-    boxed::boxed,
-    pages::{group, members, set_by_other},
-    presentation::{ANY, Acts, Page, Presentation},
+    pages::set_by_other,
+    shell::{
+        boxed::boxed,
+        presentation::{ANY, Acts, Page, Presentation},
+    },
 };
 
 /// How groups are presented.
@@ -11,13 +16,13 @@ pub static PRESENTATION: Presentation = Presentation {
     icon: "users-round",
     sorted: &[("name", "name")],
     acts: |visit, item| {
-        let first = group::acts(visit, (item.key, item.here), item.barrier);
+        let first = tree::acts(visit, (item.key, item.here), item.barrier);
         Acts { first, ..Acts::default() }
     },
     cards_after: |visit, item| boxed(move || set_by_other::of_group_of_store(visit, item.key)),
     pages: &[
         Page::at(&[ANY, "tree"])
-            .get(|visit, resource, [key, _]| boxed(move || group::show(visit, resource, key))),
+            .get(|visit, resource, [key, _]| boxed(move || tree::show(visit, resource, key))),
         Page::at(&[ANY, "members"])
             .get(|visit, resource, [key, _]| boxed(move || members::ask(visit, resource, key)))
             .post(|visit, resource, [key, _]| boxed(move || members::check(visit, resource, key))),

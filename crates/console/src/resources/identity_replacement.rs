@@ -1,15 +1,16 @@
 //! Replacements of identities: which state each is in, and who approved it.
 
+pub mod replacement;
+
 use serde_json::Value;
 
 use crate::{
-    boxed::boxed,
-    fields::Cell,
-    pages::{
-        cells::{member, moment, named},
-        replacement,
+    pages::cells::{member, moment, named},
+    shell::{
+        boxed::boxed,
+        fields::Cell,
+        presentation::{ANY, Page, Presentation, Told, View},
     },
-    presentation::{ANY, Page, Presentation, Told, View},
 };
 
 /// How replacements are presented.

@@ -1,11 +1,15 @@
 //! Identity providers: user stores and external ones, how they are connected and whether they work.
 
+mod provider;
+mod provider_connect;
+mod provider_trial;
+mod standing;
+
 use chancery_resource::Problem;
 
-use crate::{
+use crate::shell::{
     boxed::boxed,
     directory::operation_name,
-    pages::{provider, provider_connect, provider_trial, standing},
     parts::Card,
     presentation::{ANY, Acts, Item, OwnerOf, Page, Presentation, Settings},
     visit::Visit,

@@ -1,6 +1,6 @@
 //! Second factors.
 
-use crate::presentation::{OwnerOf, Presentation, Settings};
+use crate::shell::presentation::{OwnerOf, Presentation, Settings};
 
 /// How second factors are presented.
 pub static PRESENTATION: Presentation = Presentation {

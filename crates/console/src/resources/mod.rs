@@ -20,7 +20,7 @@ mod idp_instance;
 mod mfa_instance;
 mod option;
 mod passkey;
-mod recovery_transaction;
+pub mod recovery_transaction;
 mod role_assignment;
 mod scim_token;
 mod sign_in;
@@ -32,10 +32,7 @@ use chancery_management as management;
 use chancery_resource::Shape;
 use chancery_userstore as store;
 
-use crate::presentation::Presentation;
-
-/// What every other resource is presented by.
-static STANDARD: Presentation = Presentation::STANDARD;
+use crate::shell::{directory, presentation::Presentation};
 
 /// The presentations, each with the shape of its resource.
 static PRESENTATIONS: [(&Shape, &Presentation); 33] = [
@@ -74,19 +71,25 @@ static PRESENTATIONS: [(&Shape, &Presentation); 33] = [
     (&management::tenant::TENANT, &tenant::PRESENTATION),
 ];
 
+/// Fills the directory of resources, each with how it is presented.
+pub fn fill() {
+    directory::fill(presentation);
+}
+
 /// How the resource of this shape is presented.
-pub fn presentation(shape: &Shape) -> &'static Presentation {
+fn presentation(shape: &Shape) -> &'static Presentation {
     let known = PRESENTATIONS.iter().find(|(known, _)| std::ptr::eq(*known, shape));
-    known.map_or(&STANDARD, |(_, presentation)| presentation)
+    known.map_or(&Presentation::STANDARD, |(_, presentation)| presentation)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::PRESENTATIONS;
-    use crate::directory;
+    use super::{PRESENTATIONS, fill};
+    use crate::shell::directory;
 
     #[test]
     fn each_presentation_is_of_one_resource() {
+        fill();
         for (shape, _) in &PRESENTATIONS {
             let own = directory::resources().iter().filter(|one| std::ptr::eq(one.shape, *shape));
             assert_eq!(own.count(), 1, "{}", shape.name);

@@ -1,9 +1,8 @@
 //! Options: the settings of identity providers, second factors and tenants, one by one.
 
 use crate::{
-    boxed::boxed,
     pages::{all_settings, settings},
-    presentation::Presentation,
+    shell::{boxed::boxed, presentation::Presentation},
 };
 
 /// How options are presented. They are looked for by whose they are.

@@ -1,6 +1,6 @@
 //! Passkeys.
 
-use crate::{directory::operation_name, presentation::Presentation};
+use crate::shell::{directory::operation_name, presentation::Presentation};
 
 /// How passkeys are presented.
 pub static PRESENTATION: Presentation =

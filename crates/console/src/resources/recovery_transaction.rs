@@ -1,6 +1,8 @@
 //! Recoveries of who lost every authenticator.
 
-use crate::presentation::Presentation;
+pub mod recovery;
+
+use crate::shell::presentation::Presentation;
 
 /// How recoveries are presented: a page of the user store takes the place of their list.
 pub static PRESENTATION: Presentation =

@@ -1,5 +1,7 @@
 //! Role assignments: who has which role, and where it counts.
 
+mod grant;
+
 use chancery_management::{
     application::{APPLICATION_GROUP, APPLICATION_USER},
     client_app::CLIENT_APP,
@@ -8,15 +10,17 @@ use chancery_resource::{Problem, Shape};
 use serde_json::Value;
 
 use crate::{
-    boxed::boxed,
-    fields::Cell,
     pages::{
         cells::{member, named},
-        grant, set_by_other,
+        set_by_other,
     },
-    parts::Card,
-    presentation::{Item, Page, Presentation, Told},
-    visit::Visit,
+    shell::{
+        boxed::boxed,
+        fields::Cell,
+        parts::Card,
+        presentation::{Item, Page, Presentation, Told},
+        visit::Visit,
+    },
 };
 
 /// How role assignments are presented.

@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::{
-    directory::operation_name,
-    fields::Cell,
     pages::cells::{SOON_MS, member, moment, name},
-    presentation::{Presentation, Told},
+    shell::{
+        directory::operation_name,
+        fields::Cell,
+        presentation::{Presentation, Told},
+    },
 };
 
 /// How tokens of directories are presented.

@@ -3,10 +3,14 @@
 use serde_json::Value;
 
 use crate::{
-    agent,
-    fields::Cell,
-    pages::cells::{client_app, member, moment, named},
-    presentation::{Deleting, Presentation, Told, View},
+    pages::{
+        agent,
+        cells::{client_app, member, moment, named},
+    },
+    shell::{
+        fields::Cell,
+        presentation::{Deleting, Presentation, Told, View},
+    },
 };
 
 /// What all of them have in common: they are of a person.

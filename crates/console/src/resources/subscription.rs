@@ -1,6 +1,6 @@
 //! Subscriptions.
 
-use crate::presentation::Presentation;
+use crate::shell::presentation::Presentation;
 
 /// How subscriptions are presented.
 pub static PRESENTATION: Presentation = Presentation { icon: "package", ..Presentation::STANDARD };

@@ -1,10 +1,12 @@
 //! Tenants: how their people sign in, and what pages look like for them.
 
+mod wizard;
+
 use chancery_resource::settings::Owner;
 
-use crate::{
+use super::custom_view::editor;
+use crate::shell::{
     boxed::boxed,
-    pages::{editor, tenant},
     presentation::{ANY, OwnerOf, Page, Presentation, Settings},
 };
 
@@ -14,8 +16,8 @@ pub static PRESENTATION: Presentation = Presentation {
     settings: Some(Settings { field: "applyToTenantId", owner: OwnerOf::All(Owner::Tenant) }),
     pages: &[
         Page::at(&["new"])
-            .get(|visit, resource, _| boxed(move || tenant::show(visit, resource)))
-            .post(|visit, resource, _| boxed(move || tenant::run(visit, resource))),
+            .get(|visit, resource, _| boxed(move || wizard::show(visit, resource)))
+            .post(|visit, resource, _| boxed(move || wizard::run(visit, resource))),
         Page::at(&[ANY, "brand"])
             .get(|visit, _, [key, _]| boxed(move || editor::of_tenant(visit, key)))
             .post(|visit, _, [key, _]| boxed(move || editor::of_tenant(visit, key))),

@@ -1,20 +1,28 @@
 //! Users: who can sign in, and why not.
 
+pub mod import;
+mod passkeys;
+mod sign_in;
+
 use chancery_resource::{Op, Problem};
 use chancery_userstore::passkey::ACCESS_PASS;
 use serde_json::{Value, json};
 
+use super::recovery_transaction::recovery;
 use crate::{
-    boxed::boxed,
-    directory::operation_name,
-    fields::{Cell, Tag},
     pages::{
         cells::{full_name, member, person},
-        import, recovery, standing, steps, user,
+        steps,
     },
-    parts::Card,
-    presentation::{Item, Making, Page, Presentation, Told, View},
-    visit::Visit,
+    shell::{
+        boxed::boxed,
+        directory::operation_name,
+        fields::{Cell, Tag},
+        parts::Card,
+        presentation::{Item, Making, Page, Presentation, Told, View},
+        settings_access::store_settings,
+        visit::Visit,
+    },
 };
 
 /// How users are presented.
@@ -80,15 +88,15 @@ pub static PRESENTATION: Presentation = Presentation {
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let Item { resource, key, here, barrier, .. } = item;
-    let sign_in = user::sign_in(visit, resource, (key, here), barrier).await?;
-    let passkeys = standing::passkeys(visit, (key, here)).await?;
+    let sign_in = sign_in::sign_in(visit, resource, (key, here), barrier).await?;
+    let passkeys = passkeys::card(visit, (key, here)).await?;
     let recovery = recovery::card(visit, key, barrier).await?;
-    let there = user::in_applications(visit, key).await?;
+    let there = sign_in::in_applications(visit, key).await?;
     Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
 }
 
 async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
-    let card = user::sign_in(visit, item.resource, (item.key, item.here), item.barrier).await?;
+    let card = sign_in::sign_in(visit, item.resource, (item.key, item.here), item.barrier).await?;
     Ok(card.into_iter().collect())
 }
 
@@ -103,7 +111,7 @@ fn lacks(visit: &Visit<'_>, op: &Op, (row, here): (&Value, &str)) -> Option<(&'s
     if steps::sends_mail(visit) {
         return None;
     }
-    Some(("lacks_mail", format!("{}#f-EMailSenderAddress", steps::store_settings(visit)?)))
+    Some(("lacks_mail", format!("{}#f-EMailSenderAddress", store_settings(visit)?)))
 }
 
 fn email(row: &Value, (words, _): Told<'_>) -> Cell {

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::groups;
 use crate::{
-    directory::{OperationName, Resource, operation_name},
     pages::relate,
-    words::Words,
+    shell::{
+        directory::{OperationName, Resource, operation_name},
+        words::Words,
+    },
 };
 
 /// An act on many rows.
@@ -175,7 +177,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Act, LISTED};
-    use crate::directory::find;
+    use crate::shell::directory::find;
 
     #[test]
     fn what_is_so_already_is_seen() {
@@ -191,6 +193,7 @@ mod tests {
 
     #[test]
     fn what_has_a_batch_is_done_by_it() {
+        crate::resources::fill();
         let user = find("User", true).unwrap();
         for act in LISTED {
             let op = act.op(user).unwrap();

@@ -6,7 +6,10 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{Act, back};
-use crate::{directory::Resource, pages::relate::found_field, parts::FormPage, visit::Visit};
+use crate::{
+    pages::relate::found_field,
+    shell::{directory::Resource, parts::FormPage, visit::Visit},
+};
 
 /// Asks for the group.
 ///

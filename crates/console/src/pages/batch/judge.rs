@@ -3,7 +3,7 @@
 use chancery_resource::Problem;
 
 use super::{Asked, targets::Target};
-use crate::visit::Visit;
+use crate::shell::visit::Visit;
 
 /// How often what is refused is left out, before the rest is given up: a refusal names at most a hundred.
 const ROUNDS: usize = 20;

@@ -18,7 +18,7 @@ use super::{
     form::{fresh_key, is_of_form},
     list::INSIDE,
 };
-use crate::{
+use crate::shell::{
     directory::{self, Resource},
     proof::is_wanted,
     visit::{Visit, nothing_here, one},

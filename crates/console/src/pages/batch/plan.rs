@@ -11,10 +11,13 @@ use super::{
     targets::{self, Target},
 };
 use crate::{
-    call::call,
-    pages::{form::fresh_key, list::title_of, look_up::Reading},
-    visit::Visit,
-    words::{Words, raised},
+    pages::{form::fresh_key, look_up::Reading},
+    shell::{
+        call::call,
+        directory::title_of,
+        visit::Visit,
+        words::{Words, raised},
+    },
 };
 
 /// The most rows that are named.

@@ -12,9 +12,12 @@ use super::{
     targets::{Target, chosen, rows_of, seen},
 };
 use crate::{
-    pages::{form::fresh_key, list::title_of},
-    undo::Undo,
-    visit::{Visit, done, one},
+    pages::form::fresh_key,
+    shell::{
+        directory::title_of,
+        undo::Undo,
+        visit::{Visit, done, one},
+    },
 };
 
 /// The most rows whose way back is in an address; of more it is on a page.

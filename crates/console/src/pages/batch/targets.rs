@@ -7,12 +7,14 @@ use serde_json::Value;
 
 use super::{Act, Asked, kept};
 use crate::{
-    directory::Resource,
     pages::{
-        list::{MOST_FOUND, cursor_of, filter, key_of, searching, title_of},
+        list::{MOST_FOUND, cursor_of, filter, searching},
         look_up::{Reading, rows_by},
     },
-    visit::{Parameters, Visit, nothing_here, one},
+    shell::{
+        directory::{Resource, key_of, title_of},
+        visit::{Parameters, Visit, nothing_here, one},
+    },
 };
 
 /// Rows of a piece whose own members can be many.

@@ -11,25 +11,18 @@ use chancery_web::AnswerBody;
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 
-use self::state::{Compared, KINDS, LISTS};
+use self::state::Compared;
 use super::{difference, form::is_of_form};
-use crate::{
+use crate::shell::{
+    configured::{HERE, KINDS, is_offered},
     fields::plain,
     render::data,
     visit::{Visit, done, nothing_here, one},
     words::raised,
 };
 
-/// Its address.
-pub const HERE: &str = "/console/configuration";
-
 /// The most changes that are shown: all of them are done.
 const MOST_SHOWN: usize = 200;
-
-/// Whether the person sees something of the configuration.
-pub fn is_offered(visit: &Visit<'_>) -> bool {
-    LISTS.iter().any(|op| visit.may(Some(op)).is_some())
-}
 
 /// Shows the form.
 ///

@@ -9,8 +9,11 @@ use chancery_resource::{MAX_BATCH, Op, Problem, ProblemKind};
 use chancery_store::{Class, Error};
 use chancery_web::{Input, Together};
 
-use super::state::{KINDS, list};
-use crate::{proof, visit::Visit};
+use crate::shell::{
+    configured::{KINDS, list},
+    proof,
+    visit::Visit,
+};
 
 /// Does what a plan says, all of it or nothing; where it is only judged, nothing.
 ///

@@ -1,31 +1,20 @@
 //! What the server has, what was typed, and what differs.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
-use chancery_configuration::{
-    Document, Kind, Known, Memory, Plan, State, kinds, plan, read_documents, secret_of,
-};
-use chancery_management::SERVICE;
+use chancery_configuration::{Document, Known, Memory, Plan, State, plan, read_documents, secret_of};
 use chancery_record::{FieldError, read_json};
-use chancery_resource::{Action, Op, Problem};
+use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Deserializer, Value};
 
 use crate::{
     pages::form::fresh_id,
-    visit::{Visit, one},
+    shell::{
+        configured::{KINDS, list},
+        visit::{Visit, one},
+    },
 };
-
-/// The kinds of the configuration.
-pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| kinds(&SERVICE.all().collect::<Vec<_>>()));
-
-/// The operations that list them.
-pub static LISTS: LazyLock<Vec<&'static Op>> = LazyLock::new(|| KINDS.iter().filter_map(list).collect());
-
-/// The operation that lists a kind.
-pub fn list(kind: &Kind) -> Option<&'static Op> {
-    SERVICE.all().find(|op| op.path == kind.path && matches!(op.action, Action::List))
-}
 
 /// What was typed, compared with what the server has.
 #[derive(Default)]

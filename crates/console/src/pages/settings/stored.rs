@@ -5,7 +5,7 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use super::{MOST, field_of, options};
-use crate::{directory::Resource, fields::plain, visit::Visit};
+use crate::shell::{directory::Resource, fields::plain, visit::Visit};
 
 /// What one option of a row is set to, where it is.
 ///

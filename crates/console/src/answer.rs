@@ -1,0 +1,227 @@
+//! Answers a request below `/console`: who asks, by which session, and what is answered where something fails.
+
+use chancery_record::Timestamp;
+use chancery_resource::{Problem, ProblemKind};
+use chancery_web::{
+    AnswerBody, App, AskedStore, Cookies, RequestBody, are_served, compress, languages, read_post,
+};
+use http::{Method, Response, request::Parts};
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    dispatch::dispatch,
+    pages::setup,
+    shell::{
+        assets,
+        directory::encoded,
+        failure::{Failure, seconds_to_wait},
+        forgery, proof,
+        session::{self, Entered},
+        visit::{Parameters, Visit, plain},
+        words::Words,
+    },
+};
+
+/// The cookie of the user store that was looked at last.
+const STORE: &str = "console-store";
+/// The store that is looked at first.
+const FIRST_STORE: &str = "default";
+
+/// The most bytes of a form of who is not signed in.
+const SMALL: usize = 64 << 10;
+/// The most bytes of a form.
+const LARGEST: usize = 4 << 20;
+
+/// Answers a request below `/console`. What fails is a page, too.
+pub async fn answer(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let segments = segments(parts.uri.path());
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    if let ["asset", file] = segments.as_slice() {
+        return assets::answer(file, parts);
+    }
+    let tags = languages(parts);
+    let words = Words::of(tags.iter().map(String::as_str));
+    let answered = if are_served(app) {
+        route(app, parts, body, &segments, now).await
+    } else {
+        let detail = "Pages need https. Set the public URL to an https address, behind a proxy that ends TLS or with \
+            CHANCERY_TLS_CERTIFICATE and CHANCERY_TLS_KEY.";
+        Err(Problem::new(ProblemKind::Unavailable, detail))
+    };
+    let response = match answered {
+        Ok(response) => response,
+        Err(problem) => {
+            let told = Failure::of(parts, words, &problem);
+            told.answered(&problem, &plain(parts, words, None, told.heading, &told.content))?
+        }
+    };
+    compress(app, &parts.headers, response).await
+}
+
+/// The decoded segments of a path, without the first.
+fn segments(path: &str) -> Vec<String> {
+    let rest = path.trim_start_matches('/').split('/').skip(1).filter(|segment| !segment.is_empty());
+    rest.map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned()).collect()
+}
+
+async fn route(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    segments: &[&str],
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let query: Parameters =
+        form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+    let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
+    let tags = languages(parts);
+    let words = Words::of(tags.iter().map(String::as_str));
+    let is_post = parts.method == Method::POST;
+    if let Some(response) = before_sign_in(app, (parts, body, segments), (words, &query), now).await? {
+        return Ok(response);
+    }
+    let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
+    let kept = cookies.find(STORE).map(|kept| percent_decode_str(&kept).decode_utf8_lossy().into_owned());
+    let store = match (&named, &kept) {
+        (Some(name), _) => AskedStore::Named(name),
+        (None, kept) => AskedStore::Kept(kept.as_deref().unwrap_or(FIRST_STORE)),
+    };
+    let is_prefetch = parts.headers.contains_key("sec-purpose");
+    let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
+    let visitor = match cookies.find(session::SESSION) {
+        Some(cookie) => app.visitor(&cookie, (store, !is_prefetch), now).await,
+        None => Ok(None),
+    };
+    let visitor = match visitor {
+        Err(problem) if is_post && is_ours && seconds_to_wait(&problem).is_some() => {
+            let form = read_post(app, parts, body, SMALL).await?;
+            if !proof::is_own(app, &cookies, &form) {
+                return Err(problem);
+            }
+            let told = Failure::of(parts, words, &problem);
+            return proof::keep(app, parts, cookies, (words, None, &form), told.of_form(words));
+        }
+        visitor => visitor?,
+    };
+    let Some(visitor) = visitor else {
+        return of_stranger(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
+    };
+    let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
+    if is_post {
+        if !is_ours || !proof::is_own(app, &cookies, &form) {
+            let detail = "The form is of another page than this server's, or of a session that has ended.";
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
+        }
+        if segments == ["signout"] {
+            return session::leave(app, parts, cookies, (visitor.digest, now)).await;
+        }
+    }
+    let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
+    let words = preferred.map_or(words, |language| Words::of([language.as_str()]));
+    let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
+    let visit = Visit { app, parts, visitor, words, query, form, now, store };
+    let answered = match segments {
+        // who may administer nothing has an account all the same
+        ["me", ..] => dispatch(&visit, segments).await,
+        _ if visit.visitor.has_no_role() => visit.without_role(),
+        _ => dispatch(&visit, segments).await,
+    };
+    let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
+    if is_unproven && is_post {
+        let kept = (words, Some(&visit.visitor.preference), &visit.form);
+        return proof::keep(app, parts, cookies, kept, proof::asked(words));
+    }
+    if is_unproven && !is_prefetch {
+        let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
+        return Ok(session::begin(app, cookies, (back, true), now));
+    }
+    let mut response = match answered {
+        Err(problem) if !is_unproven => {
+            let told = Failure::of(parts, words, &problem);
+            let size: usize = visit.form.iter().map(|(name, value)| name.len() + value.len()).sum();
+            if is_post && seconds_to_wait(&problem).is_some() && size <= SMALL {
+                let kept = (words, Some(&visit.visitor.preference), &visit.form);
+                return proof::keep(app, parts, cookies, kept, told.of_form(words));
+            }
+            told.answered(&problem, &visit.plain(told.heading, &told.content))?
+        }
+        answered => answered?,
+    };
+    if let Some(name) = named.filter(|name| visit.store.is_some() && kept.as_ref() != Some(name)) {
+        let mut cookies = cookies;
+        cookies.set(STORE, &encoded(&name), None);
+        cookies.write(&mut response);
+    }
+    Ok(response)
+}
+
+/// What is asked for: the request, its body, and the segments of its path.
+type Asked<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
+
+/// Answers what needs no session: the first administrator's page, and the ways through the sign-in.
+async fn before_sign_in(
+    app: &App,
+    (parts, body, segments): Asked<'_>,
+    (words, query): (&'static Words, &Parameters),
+    now: Timestamp,
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let is_post = parts.method == Method::POST;
+    let cookies = || Cookies::read(&parts.headers, &app.token_service.public_url);
+    let response = match segments {
+        ["setup", code] => {
+            let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
+            setup::answer(app, parts, (code, &form), words, now).await?
+        }
+        ["signin"] => match session::come_back(app, cookies(), query, now).await? {
+            Entered::In(response) => response,
+            Entered::Refused(error) => return Err(refused(&error)),
+            Entered::Unknown => {
+                let detail = "This sign-in is not known here any more. Sign in again.";
+                return Err(Problem::new(ProblemKind::Unauthorized, detail));
+            }
+        },
+        ["proof"] if !is_post => session::begin(app, cookies(), ("/console/proven", true), now),
+        ["proven"] if !is_post => proof::proven(parts, words)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(response))
+}
+
+/// Answers who is not signed in: a form of the session that has ended is kept, and a page leads to the sign-in.
+async fn of_stranger(
+    app: &App,
+    (parts, body, segments): Asked<'_>,
+    (cookies, words): (Cookies, &'static Words),
+    (is_ours, now): (bool, Timestamp),
+) -> Result<Response<AnswerBody>, Problem> {
+    let is_post = parts.method == Method::POST;
+    // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
+    let asks = parts.headers.get("sec-fetch-dest");
+    if is_post && is_ours && segments != ["signout"] {
+        let form = read_post(app, parts, body, SMALL).await?;
+        if proof::is_own(app, &cookies, &form) {
+            return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
+        }
+    }
+    if is_post || parts.headers.contains_key("sec-purpose") || asks.is_some_and(|asks| asks != "document") {
+        let detail = "The session has ended. Sign in again: nothing was changed.";
+        return Err(Problem::new(ProblemKind::Unauthorized, detail));
+    }
+    let is_over = cookies.find(session::SESSION).is_some();
+    let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
+    Ok(session::begin(app, cookies, (back, is_over), now))
+}
+
+/// What the provider says where a sign-in to the console comes to nothing.
+fn refused(error: &str) -> Problem {
+    let detail = match error {
+        "access_denied" => "The sign-in was given up, or nobody of this account may administer here.",
+        _ => "The sign-in came to nothing. Try again.",
+    };
+    Problem::new(ProblemKind::Forbidden, detail)
+}

@@ -1,0 +1,40 @@
+//! How somebody new signs in at first: by a password, or by an access pass, which is shown this once and leads to a passkey.
+
+use chancery_resource::settings::{Options, UserStoreOption};
+use chancery_userstore::passkey::sign_in::relying_party;
+use serde_json::{Map, Value, json};
+
+use crate::shell::{fields::asked, words::Words};
+
+/// The field that asks how somebody new signs in.
+pub const WAY: &str = "way";
+/// The choice of it that makes a passkey.
+pub const BY_PASSKEY: &str = "passkey";
+
+/// Whether who has an access pass of the store can make a passkey with it.
+pub fn can_make_passkeys(options: &Options<UserStoreOption>, url: &str) -> bool {
+    options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) && relying_party(options, url).is_some()
+}
+
+/// The question how somebody new signs in, its choices in the texts after `way_`.
+pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
+    let mut field = asked(WAY, words.page("way"), "choice");
+    let choices = ["password", BY_PASSKEY].map(|way| {
+        json!({ "value": way, "label": words.page(&format!("way_{way}")), "is_current": chosen == Some(way) })
+    });
+    field.insert("choices".to_owned(), json!(choices));
+    field.insert("hint".to_owned(), json!(words.page("way_hint")));
+    field
+}
+
+/// What the page of a new access pass says (`pass.html`), which is shown this once.
+pub fn pass_content(
+    words: &Words,
+    (text, login, pass): (&str, &str, &str),
+    (label, href): (&str, &str),
+) -> Value {
+    json!({
+        "heading": words.page("pass_title"), "text": text, "login": login, "pass": pass,
+        "login_label": words.field("loginName"), "link": { "href": href, "label": label },
+    })
+}

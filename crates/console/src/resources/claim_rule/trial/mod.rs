@@ -1,0 +1,244 @@
+//! Trying claim rules: what becomes of a sample of claims, step by step, and what a rule that is not saved would change.
+
+mod draft;
+mod path;
+mod sample;
+
+use chancery_management::{
+    claim_rule::CLAIM_RULE, client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT,
+};
+use chancery_record::FieldError;
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Value, json};
+
+use self::draft::Draft;
+use crate::{
+    pages::{
+        form::{error_at, errors, is_of_form},
+        reference,
+    },
+    shell::{
+        directory::{self, Resource, encoded, operation, title_of},
+        fields::{asked, plain, with},
+        navigation::label,
+        parts::{Card, Line},
+        visit::{Visit, one},
+    },
+};
+
+/// For whom rules are tried: the member, and the resource that it names.
+static FOR_WHOM: [(&str, &Shape); 3] =
+    [("clientAppId", &CLIENT_APP), ("tenantId", &TENANT), ("idpInstanceId", &IDP_INSTANCE)];
+
+fn rules() -> Result<&'static Resource, Problem> {
+    directory::of_shape(&CLAIM_RULE).ok_or_else(|| Problem::not_found("list of this"))
+}
+
+fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
+    visit.need(operation!("EvaluateClaimRules"))
+}
+
+/// Shows the form, with a sample that is made up.
+///
+/// # Errors
+/// The person may not try rules.
+pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    operation(visit)?;
+    let draft = Draft::of(visit, rules()?).await?;
+    shown(visit, (draft.as_ref(), sample::MADE_UP), (Vec::new(), Vec::new()), None).await
+}
+
+/// Tries the rules.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let op = operation(visit)?;
+    let draft = Draft::of(visit, rules()?).await?;
+    let text = match one(&visit.form, "person").map(str::trim).filter(|id| !id.is_empty()) {
+        Some(id) => sample::of_person(visit, id).await?,
+        None => one(&visit.form, "claims").unwrap_or(sample::MADE_UP).replace("\r\n", "\n"),
+    };
+    let given = (draft.as_ref(), text.as_str());
+    let claims = match sample::read(&text) {
+        Ok(claims) => claims,
+        Err(key) => {
+            let problem = Problem::wrong_at("/claims", visit.words.page(key));
+            return shown(visit, given, (Vec::new(), Vec::new()), Some(&problem)).await;
+        }
+    };
+    let mut body = json!({ "claims": claims, "trace": true });
+    if let Some(members) = body.as_object_mut() {
+        for (member, _) in FOR_WHOM {
+            members.extend(whom(visit, member).map(|id| (member.to_owned(), json!(id))));
+        }
+        members.extend(draft.as_ref().map(|draft| ("draft".to_owned(), draft.body())));
+    }
+    let mut input = Input::of(op, Vec::new());
+    input.body = Some(body);
+    match visit.perform(input).await {
+        Ok(output) => {
+            let told = output.json();
+            let names = Names::of(visit, &told, draft.as_ref()).await?;
+            let rows = path::rows(visit, (&claims, &told), &names);
+            shown(visit, given, (rows, vec![in_order(visit, &told, &names)]), None).await
+        }
+        Err(problem) if is_of_form(&problem) => {
+            shown(visit, given, (Vec::new(), Vec::new()), Some(&of_fields(problem))).await
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The id of whom rules are tried for.
+fn whom<'a>(visit: &'a Visit<'_>, member: &str) -> Option<&'a str> {
+    one(&visit.form, member).map(str::trim).filter(|id| !id.is_empty())
+}
+
+/// The problem with its places in the page: the draft's fields are fields as the others.
+fn of_fields(problem: Problem) -> Problem {
+    let at = |pointer: &str| pointer.strip_prefix("/draft").unwrap_or(pointer).to_owned();
+    let errors = problem.errors.as_slice().iter();
+    let errors: Vec<FieldError> =
+        errors.map(|error| FieldError::new(at(&error.pointer), error.detail.clone())).collect();
+    if errors.is_empty() { problem } else { Problem::wrong(errors) }
+}
+
+/// The rules that took part, as far as the person may read them.
+struct Names {
+    rules: Vec<Value>,
+    /// The id of the draft, and what was typed.
+    draft: Option<(String, Value)>,
+}
+
+impl Names {
+    async fn of(visit: &Visit<'_>, told: &Value, draft: Option<&Draft>) -> Result<Self, Problem> {
+        let ids = told["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ids: Vec<String> = ids.iter().map(plain).collect();
+        let rules = reference::rows_of(visit, rules()?, &ids).await?;
+        Ok(Self { rules, draft: draft.map(|draft| (draft.id().to_owned(), draft.row().clone())) })
+    }
+
+    /// The draft, if this is its id.
+    fn draft(&self, id: &str) -> Option<&Value> {
+        self.draft.as_ref().filter(|(own, _)| own == id).map(|(_, row)| row)
+    }
+
+    /// A rule that is saved, if it is the person's to read.
+    fn saved(&self, id: &str) -> Option<&Value> {
+        self.rules.iter().find(|row| row["id"] == json!(id)).filter(|_| self.draft(id).is_none())
+    }
+
+    /// What a rule is called.
+    fn name(&self, visit: &Visit<'_>, id: &str) -> String {
+        match (self.draft(id), self.saved(id)) {
+            (Some(draft), _) => format!("{} ({})", plain(&draft["name"]), visit.words.page("draft")),
+            (_, Some(row)) => plain(&row["name"]),
+            _ => visit.words.page("rule_of_others").to_owned(),
+        }
+    }
+
+    fn href(&self, id: &str) -> Option<String> {
+        self.saved(id).map(|_| format!("/console/ClaimRule/{}", encoded(id)))
+    }
+}
+
+/// The rules that took part, in the order of running.
+fn in_order(visit: &Visit<'_>, told: &Value, names: &Names) -> Card {
+    let ids = told["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lines: Vec<Line> = ids
+        .iter()
+        .map(|id| {
+            let id = plain(id);
+            let row = names.draft(&id).or_else(|| names.saved(&id));
+            let sub = row.map_or_else(String::new, |row| {
+                format!("{} · {}", plain(&row["priority"]), visit.words.choice(&plain(&row["ruleType"])))
+            });
+            Line {
+                icon: Some("split"),
+                text: names.name(visit, &id),
+                sub,
+                href: names.href(&id),
+                ..Line::default()
+            }
+        })
+        .collect();
+    let about = if lines.is_empty() { visit.words.page("no_rule_in_force") } else { "" };
+    Card {
+        title: visit.words.page("rules_in_order").into(),
+        kind: "lines",
+        about: about.into(),
+        count: Some(lines.len().to_string()),
+        lines,
+        ..Card::default()
+    }
+}
+
+/// Fills the page: with the outcome's rows and cards, or what was refused.
+async fn shown(
+    visit: &Visit<'_>,
+    (draft, text): (Option<&Draft>, &str),
+    (rows, aside): (Vec<Value>, Vec<Card>),
+    problem: Option<&Problem>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let rules = rules()?;
+    let address = visit.address(rules);
+    let back = match draft.and_then(Draft::key) {
+        Some(key) => format!("{address}/{}", encoded(key)),
+        None => address,
+    };
+    let mut sections = vec![
+        json!({ "title": words.page("sample"), "about": words.page("sample_about"), "fields": sample_fields(visit, text, problem).await?, "is_readonly": false }),
+    ];
+    sections.extend(draft.into_iter().flat_map(|draft| draft.sections(visit, rules, problem)));
+    let columns = ["col_claim", "col_path", "col_goes"];
+    let columns: Vec<Value> =
+        columns.iter().map(|key| json!({ "label": words.page(key), "sort": null })).collect();
+    let heading = words.page("try_title");
+    let content = json!({
+        "back": { "href": back, "label": label(visit, rules) }, "heading": heading, "about": words.page("try_about"),
+        "errors": errors(visit, problem), "cards": [],
+        "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
+        "aside": aside, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
+        "submit": words.page("try_it"), "save": draft.map(|draft| draft.save(visit, rules)),
+    });
+    visit.page(problem.map_or(200, Problem::status), "trial.html", heading, &content)
+}
+
+async fn sample_fields(
+    visit: &Visit<'_>,
+    text: &str,
+    problem: Option<&Problem>,
+) -> Result<Vec<Value>, Problem> {
+    let words = visit.words;
+    let wrong = |wire: &str| json!({ "error": error_at(problem, wire) });
+    let found_in = |name: &str| json!({ "search": format!("/console/find?in={name}") });
+    let mut fields = Vec::new();
+    for (member, shape) in FOR_WHOM {
+        let id = whom(visit, member).unwrap_or_default();
+        let field = Value::Object(asked(member, &words.field(member), "reference"));
+        let what = json!({ "value": id, "shown": called(visit, shape, id).await?, "is_wide": false });
+        fields.push(with(with(with(field, what), found_in(shape.name)), wrong(member)));
+    }
+    if sample::has_people(visit) {
+        let field = Value::Object(asked("person", &words.field("person"), "reference"));
+        let hint = json!({ "hint": words.page("person_hint"), "is_wide": false });
+        fields.push(with(with(field, found_in(USER.name)), hint));
+    }
+    let claims = Value::Object(asked("claims", &words.field("claims"), "code"));
+    let what = json!({ "value": text, "hint": words.page("claims_hint") });
+    fields.push(with(with(claims, what), wrong("claims")));
+    Ok(fields)
+}
+
+/// What the row of this id is called, as far as the person may list it.
+async fn called(visit: &Visit<'_>, shape: &Shape, id: &str) -> Result<String, Problem> {
+    let resource = directory::of_shape(shape).filter(|_| chancery_record::parse_id(id).is_some());
+    let Some(resource) = resource else { return Ok(id.to_owned()) };
+    let rows = reference::rows_of(visit, resource, &[id.to_owned()]).await?;
+    Ok(rows.first().map_or_else(|| id.to_owned(), |row| title_of(resource, row)))
+}

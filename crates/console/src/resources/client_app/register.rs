@@ -1,0 +1,373 @@
+//! Registering a client app: what it is decides what is asked, and all of it is made at once. What comes after is code to
+//! paste, filled in, with the secret that is shown this once.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_management::{
+    client_app::{
+        configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, key_set::CLIENT_APP_KEY_SET,
+        scope_and_resource::CLIENT_APP_SCOPE, secret::CLIENT_APP_SECRET, uri::CLIENT_APP_REDIRECT_URI,
+    },
+    idp_instance::IDP_INSTANCE,
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
+};
+use chancery_resource::{Op, Problem, RelationChange, Shape, random};
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Map, Value, json};
+
+use super::connecting::addresses;
+use crate::{
+    pages::{
+        choices::{is_chosen, rows},
+        form::{errors, fresh_id, is_of_form},
+        item::read,
+        relate,
+    },
+    shell::{
+        directory::{self, Resource, encoded},
+        fields::{asked, plain},
+        parts::FormPage,
+        proof::is_wanted,
+        visit::{Visit, done, one},
+        words::raised,
+    },
+};
+
+/// The kinds of client apps: name, icon, whether people sign in to it, whether browsers come back to it, whether it keeps a
+/// secret.
+const KINDS: [(&str, &str, bool, bool, bool); 4] = [
+    ("web", "server", true, true, true),
+    ("page", "app-window", true, true, false),
+    ("machine", "terminal", false, false, true),
+    ("device", "keyboard", true, false, false),
+];
+
+/// The ways in which a client app that keeps a secret proves itself, as forms have them.
+const BY_SECRET: &str = "secret";
+const BY_KEYS: &str = "keys";
+
+/// A kind of client app.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    has_people: bool,
+    has_return: bool,
+    has_secret: bool,
+}
+
+impl Kind {
+    fn find(name: &str) -> Option<Self> {
+        let found = KINDS.iter().find(|(known, ..)| *known == name)?;
+        let (name, _, has_people, has_return, has_secret) = *found;
+        Some(Self { name, has_people, has_return, has_secret })
+    }
+
+    /// The questions how it proves itself: by a secret, which is made, or by keys of its own.
+    fn proving(self, visit: &Visit<'_>) -> Vec<Map<String, Value>> {
+        if !self.has_secret {
+            return Vec::new();
+        }
+        let words = visit.words;
+        let mut way = asked("proves", words.page("proves"), "choice");
+        let choices = [BY_SECRET, BY_KEYS].map(|way| {
+            let is_current = one(&visit.form, "proves") == Some(way);
+            json!({ "value": way, "label": words.page(&format!("proves_{way}")), "is_current": is_current })
+        });
+        way.insert("choices".to_owned(), json!(choices));
+        let mut keys = asked("keys", words.page("own_keys"), "longtext");
+        keys.extend([
+            ("value".to_owned(), json!(one(&visit.form, "keys").unwrap_or_default())),
+            ("hint".to_owned(), json!(words.page("own_keys_about"))),
+        ]);
+        vec![way, keys]
+    }
+
+    /// Whether it is to prove itself by keys of its own.
+    fn has_keys(self, visit: &Visit<'_>) -> bool {
+        self.has_secret && one(&visit.form, "proves") == Some(BY_KEYS)
+    }
+
+    /// The members of the client app that follow from its kind.
+    fn members(self) -> Map<String, Value> {
+        let members = [
+            ("isPublic", !self.has_secret),
+            ("isNativeApplication", self.name == "device"),
+            ("allowUserLogin", self.has_people),
+            ("allowClientCredentialLogin", !self.has_people),
+            ("allowDeviceAuthorizationGrant", self.name == "device"),
+        ];
+        members.into_iter().map(|(name, is_so)| (name.to_owned(), json!(is_so))).collect()
+    }
+}
+
+/// The kinds to choose from, or the questions of the one that the address names; `None`: the plain form is asked for.
+///
+/// # Errors
+/// A client app cannot be created here; what operations refuse.
+pub async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    visit.need(resource.create)?;
+    match visit.parameter("kind") {
+        Some("plain") => Ok(None),
+        Some(name) => match Kind::find(name) {
+            Some(kind) => questions(visit, resource, kind, None).await.map(Some),
+            None => Ok(None),
+        },
+        None => kinds(visit, resource).map(Some),
+    }
+}
+
+fn kinds(visit: &Visit<'_>, resource: &Resource) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let address = visit.address(resource);
+    let told: Vec<Value> = KINDS
+        .iter()
+        .map(|(name, icon, ..)| {
+            json!({
+                "icon": icon, "label": words.page(&format!("kind_{name}")), "about": words.page(&format!("kind_{name}_about")),
+                "href": format!("{address}/new?kind={name}"),
+            })
+        })
+        .collect();
+    let heading = words.page("register_title");
+    let content = json!({
+        "back": { "href": address, "label": words.resources(resource.name) }, "heading": heading, "kinds": told,
+        "plain": { "href": format!("{address}/new?kind=plain"), "label": words.page("kind_plain") },
+    });
+    visit.page(200, "kinds.html", heading, &content)
+}
+
+/// What went wrong, and at which question.
+struct Wrong<'a> {
+    wire: &'static str,
+    problem: &'a Problem,
+}
+
+async fn questions(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    kind: Kind,
+    wrong: Option<Wrong<'_>>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let made = [(kind.has_secret, &CLIENT_APP_SECRET), (kind.has_return, &CLIENT_APP_REDIRECT_URI)];
+    if made.into_iter().any(|(is_made, shape)| is_made && creating(shape).is_some_and(is_wanted)) {
+        visit.fresh()?;
+    }
+    let words = visit.words;
+    let typed = |name: &str| one(&visit.form, name).unwrap_or_default().to_owned();
+    let mut name = asked("name", &words.field("name"), "text");
+    name.extend([("required".to_owned(), json!(true)), ("value".to_owned(), json!(typed("name")))]);
+    let mut general = vec![name];
+    let subscriptions = rows(visit, &SUBSCRIPTION).await?;
+    if subscriptions.len() > 1 {
+        let current = typed("subscriptionId");
+        let choices = subscriptions
+            .iter()
+            .map(|(id, label)| json!({ "value": id, "label": label, "is_current": *id == current }));
+        let mut choice = asked("subscriptionId", &words.field("subscriptionId"), "choice");
+        choice.insert("choices".to_owned(), choices.collect());
+        general.push(choice);
+    }
+    if kind.has_return {
+        for wire in ["returns", "leaves"] {
+            let mut field = asked(wire, words.page(wire), "tags");
+            field.extend([
+                ("value".to_owned(), json!(typed(wire))),
+                ("required".to_owned(), json!(wire == "returns")),
+                ("hint".to_owned(), json!(words.page(&format!("{wire}_about")))),
+            ]);
+            general.push(field);
+        }
+    }
+    general.extend(kind.proving(visit));
+    let mut scopes = asked("scopes", words.page("scopes"), "tags");
+    scopes.extend([
+        ("value".to_owned(), json!(typed("scopes"))),
+        ("hint".to_owned(), json!(words.page("scopes_about"))),
+    ]);
+    general.push(scopes);
+    for field in &mut general {
+        let own = wrong.as_ref().filter(|wrong| field.get("name") == Some(&json!(wrong.wire)));
+        if let Some(wrong) = own {
+            let text =
+                wrong.problem.errors.as_slice().first().map_or(&wrong.problem.detail, |error| &error.detail);
+            field.insert("error".to_owned(), json!(text));
+        }
+    }
+    let mut sections = vec![json!({ "title": "", "about": "", "fields": general, "is_readonly": false })];
+    if kind.has_people {
+        let mut who = asked("isRestricted", words.page("only_some"), "switch");
+        who.insert("value".to_owned(), json!(typed("isRestricted") == "true"));
+        let mut switches = vec![who];
+        for (prefix, shape) in [("instance", &IDP_INSTANCE), ("tenant", &TENANT)] {
+            for (index, (id, label)) in rows(visit, shape).await?.into_iter().enumerate() {
+                let wire = format!("{prefix}:{id}");
+                let is_on = one(&visit.form, "kind").map_or(index == 0, |_| is_chosen(visit, &wire));
+                let mut switch =
+                    asked(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
+                switch.insert("value".to_owned(), json!(is_on));
+                switches.push(switch);
+            }
+        }
+        let about = words.page("who_about");
+        sections.push(json!({ "title": words.page("who_title"), "about": about, "fields": switches, "is_readonly": false }));
+    }
+    let problem = wrong.as_ref().map(|wrong| wrong.problem);
+    let address = visit.address(resource);
+    let key = format!("kind_{}", kind.name);
+    let heading = words.page(&key);
+    let id = one(&visit.form, "id").map_or_else(fresh_id, str::to_owned);
+    let page = FormPage {
+        back: json!({ "href": format!("{address}/new"), "label": words.page("back") }),
+        heading: heading.into(),
+        sub: words.page(&format!("kind_{}_about", kind.name)).into(),
+        icon: Some("app-window"),
+        errors: wrong_fields(visit, wrong.as_ref()),
+        sections,
+        hidden: vec![json!({ "name": "kind", "value": kind.name }), json!({ "name": "id", "value": id })],
+        bar: Some(
+            json!({ "save": words.page("register"), "cancel": { "href": address, "label": words.page("cancel") }, "review": false }),
+        ),
+        is_new: true,
+        ..FormPage::default()
+    };
+    page.show(visit, problem.map_or(200, Problem::status))
+}
+
+/// What is wrong, with the way to the field that was typed into, which need not be called as the interface calls it.
+fn wrong_fields(visit: &Visit<'_>, wrong: Option<&Wrong<'_>>) -> Vec<Value> {
+    let Some(wrong) = wrong else { return Vec::new() };
+    let mut told = errors(visit, Some(wrong.problem));
+    let href = (!wrong.wire.is_empty()).then(|| format!("#f-{}", wrong.wire));
+    for error in told.iter_mut().filter_map(Value::as_object_mut) {
+        error.insert("href".to_owned(), json!(href));
+    }
+    told
+}
+
+/// The operation that creates one of this shape.
+fn creating(shape: &Shape) -> Option<&'static Op> {
+    directory::of_shape(shape)?.create
+}
+
+/// Makes the client app with all that belongs to it; `None`: the plain form was sent.
+///
+/// # Errors
+/// What has no place in the form.
+pub async fn run(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let Some(kind) = one(&visit.form, "kind").and_then(Kind::find) else { return Ok(None) };
+    let id = one(&visit.form, "id").unwrap_or_default();
+    let (inputs, places) = inputs(visit, resource, (kind, id))?;
+    match visit.perform_together(inputs).await {
+        Ok(outputs) => {
+            let secret = places.iter().position(|place| *place == "secret").and_then(|at| outputs.get(at));
+            let secret = secret.map(chancery_web::Output::json);
+            let secret = secret.as_ref().and_then(|made| made.get("secret")).map_or_else(String::new, plain);
+            registered(visit, resource, kind, (id, &secret)).map(Some)
+        }
+        // its id is that of the form: it was sent before
+        Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
+            Ok(Some(done(&format!("{}/{}", visit.address(resource), encoded(id)), "created")))
+        }
+        Err((at, problem)) if is_of_form(&problem) => {
+            let wire = places.get(at).copied().unwrap_or_default();
+            let wrong = Wrong { wire, problem: &problem };
+            questions(visit, resource, kind, Some(wrong)).await.map(Some)
+        }
+        Err((_, problem)) => Err(problem),
+    }
+}
+
+/// The operations, each with the question that it follows from.
+fn inputs(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (kind, id): (Kind, &str),
+) -> Result<(Vec<Input>, Vec<&'static str>), Problem> {
+    let typed = |name: &str| one(&visit.form, name).unwrap_or_default().trim();
+    let mut all = Vec::new();
+    let mut add = |place: &'static str, op: Option<&'static Op>, path: Vec<String>, body: Value| {
+        let mut input = Input::of(visit.need(op)?, path);
+        input.body = Some(body);
+        all.push((input, place));
+        Ok::<_, Problem>(())
+    };
+    let mut app = kind.members();
+    app.extend([
+        ("id".to_owned(), json!(id)),
+        ("name".to_owned(), json!(typed("name"))),
+        ("isRestricted".to_owned(), json!(is_chosen(visit, "isRestricted"))),
+    ]);
+    if !typed("subscriptionId").is_empty() {
+        app.insert("subscriptionId".to_owned(), json!(typed("subscriptionId")));
+    }
+    add("name", resource.create, Vec::new(), Value::Object(app))?;
+    if kind.has_return {
+        let uris = creating(&CLIENT_APP_REDIRECT_URI);
+        for (wire, purpose) in [("returns", "Login"), ("leaves", "Logout")] {
+            for uri in typed(wire).lines().map(str::trim).filter(|uri| !uri.is_empty()) {
+                let body = json!({ "clientAppId": id, "uri": uri, "redirectUriType": purpose });
+                add(wire, uris, Vec::new(), body)?;
+            }
+        }
+    }
+    let scopes = creating(&CLIENT_APP_SCOPE);
+    for key in typed("scopes").lines().map(str::trim).filter(|key| !key.is_empty()) {
+        add("scopes", scopes, Vec::new(), json!({ "clientAppId": id, "key": key }))?;
+    }
+    if kind.has_keys(visit) {
+        let keys = typed("keys");
+        let member = if keys.starts_with("https://") { "jwksUri" } else { "jwks" };
+        let set = json!({
+            "clientAppId": id, "name": visit.words.page("first_secret"), "use": "Signing", "status": "Active", member: keys,
+        });
+        add("keys", creating(&CLIENT_APP_KEY_SET), Vec::new(), set)?;
+        let method = json!({ "clientAppId": id, "tokenEndpointAuthMethod": "private_key_jwt" });
+        add("keys", creating(&CLIENT_APP_AUTHENTICATION_CONFIGURATION), Vec::new(), method)?;
+    } else if kind.has_secret {
+        add(
+            "secret",
+            creating(&CLIENT_APP_SECRET),
+            Vec::new(),
+            json!({ "clientAppId": id, "name": visit.words.page("first_secret") }),
+        )?;
+    }
+    for (prefix, relation) in [("instance:", "idpInstances"), ("tenant:", "tenants")] {
+        let chosen = visit.form.iter().filter(|(_, value)| value == "true");
+        let ids: Vec<&str> = chosen.filter_map(|(name, _)| name.strip_prefix(prefix)).collect();
+        if !ids.is_empty() && kind.has_people {
+            let op = relate::operation(resource, relation, RelationChange::Add);
+            add("", op, vec![id.to_owned()], json!({ "relatedIds": ids }))?;
+        }
+    }
+    Ok(all.into_iter().unzip())
+}
+
+/// What was made: its id, its secret, where the provider is, and code.
+fn registered(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    kind: Kind,
+    (id, secret): (&str, &str),
+) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let issuer = visit.app.token_service.public_url.as_str();
+    let address = format!("{}/{}", visit.address(resource), encoded(id));
+    let name = one(&visit.form, "name").unwrap_or_default();
+    let returns = one(&visit.form, "returns").filter(|_| kind.has_return).unwrap_or_default();
+    let back = returns.lines().next().unwrap_or_default().trim();
+    // of no verifier that anybody knows: the code of a try is good for nothing
+    let challenge = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
+    let content = json!({
+        "back": { "href": address, "label": name }, "heading": format!("{}: {name}", words.page("registered_title")),
+        "kind": kind.name, "has_keys": kind.has_keys(visit), "id": id, "secret": secret, "issuer": issuer, "returns": back, "redirect_uri": encoded(back), "challenge": challenge,
+        "link": { "href": address, "label": words.page("to_app") }, "endpoints": addresses(visit),
+    });
+    visit.page(200, "registered.html", words.page("registered_title"), &content)
+}

@@ -1,0 +1,258 @@
+//! What stands on the page of an external identity provider: the addresses to register there, its certificates that end, the last
+//! sign-ins by it, and the people who came by it. All of it is stored here: the provider is not asked.
+
+use chancery_auth::issuer_url;
+use chancery_management::{
+    application::APPLICATION_USER, cert_store::CERT_STORE, sign_in::record::SIGN_IN_RECORD,
+};
+use chancery_record::{parse_id, parse_timestamp};
+use chancery_resource::{Op, Problem, Shape, settings::flag};
+use chancery_signin::SIGNED_OUT;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::provider_connect::of_row;
+use crate::{
+    pages::{cells::SOON_MS, item::read, settings},
+    shell::{
+        directory::{self, Resource, encoded, key_of, title_of},
+        fields::{plain, written},
+        parts::{Card, FormPage, Line},
+        visit::{Visit, nothing_here},
+    },
+};
+
+/// The people, tenants and certificates that are shown.
+const MOST: usize = 10;
+/// What of a platform user names the instance by which the person came.
+const CAME_BY: &str = "identities.idpInstanceId";
+
+/// The rows of a list that a filter finds, the first ones in this order.
+async fn found(
+    visit: &Visit<'_>,
+    op: &'static Op,
+    (filter, count): (&str, usize),
+    (field, order): (&str, &str),
+) -> Result<Vec<Value>, Problem> {
+    let mut input = Input::of(op, Vec::new());
+    input.is_brief = true;
+    let count = count.to_string();
+    let query = [("filter", filter), ("count", count.as_str()), ("sortBy", field), ("sortOrder", order)];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Ok(visit.perform(input).await?.rows())
+}
+
+/// The addresses that the provider must know, each with a button that copies it, for who may see the instance's settings.
+///
+/// # Errors
+/// The operation's own.
+pub async fn addresses(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, row): (&str, &Value),
+) -> Result<Option<Card>, Problem> {
+    let Some(kind) = of_row(row).filter(|_| settings::are_offered(visit, resource)) else { return Ok(None) };
+    let words = visit.words;
+    let path = settings::value_of(visit, resource, key, "CallbackPath").await?;
+    let path = path.filter(|path| !path.is_empty());
+    let path = path.unwrap_or_else(|| format!("/external/{key}/callback"));
+    let public_url = &visit.app.context.public_url;
+    let line = |text: String, address: String| Line { text, sub: address, ..Line::default() };
+    let mut lines = vec![line(words.page("redirect_address").to_owned(), format!("{public_url}{path}"))];
+    let signs_out = if kind.name == "OpenIdConnect" {
+        settings::value_of(visit, resource, key, "SignOutUpstream").await?
+    } else {
+        None
+    };
+    if signs_out.and_then(|text| flag(&text)) == Some(true) {
+        let address = |tenant| format!("{}/signin/{SIGNED_OUT}", issuer_url(public_url, tenant));
+        lines.push(line(words.page("signed_out_address").to_owned(), address(None)));
+        let tenants = row["tenants"].as_array().into_iter().flatten().take(MOST);
+        // each tenant is an issuer of its own
+        lines.extend(tenants.filter_map(|tenant| {
+            let id = parse_id(tenant["id"].as_str()?)?;
+            let text = format!("{}: {}", words.page("signed_out_address"), plain(&tenant["name"]));
+            Some(line(text, address(Some(id))))
+        }));
+    }
+    Ok(Some(Card {
+        title: words.page("addresses_there").into(),
+        kind: "addresses",
+        about: words.page("addresses_there_about").into(),
+        lines,
+        ..Card::default()
+    }))
+}
+
+/// The certificates that an instance works with and that end soon, for who may list them.
+///
+/// # Errors
+/// The operation's own.
+pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Vec<Line>, Problem> {
+    let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
+    let stores = directory::of_shape(&CERT_STORE).filter(|_| has_some && of_row(row).is_some());
+    let Some((stores, op)) = stores.and_then(|stores| Some((stores, visit.may(stores.list)?))) else {
+        return Ok(Vec::new());
+    };
+    let soon = json!(written(visit.now.plus(SOON_MS)));
+    let filter = format!("idpInstances.id eq {} and validTo lt {soon}", json!(key));
+    let ending = found(visit, op, (&filter, MOST), ("validTo", "ascending")).await?;
+    let told = ending.iter().map(|one| {
+        let end = one["validTo"].as_str().and_then(parse_timestamp);
+        let is_over = end.is_some_and(|end| end <= visit.now);
+        let key = if is_over { "provider_cert_over" } else { "provider_cert_ends" };
+        Line {
+            tone: if is_over { "bad" } else { "warn" },
+            text: format!("{}: {}", visit.words.page(key), title_of(stores, one)),
+            until: if is_over { String::new() } else { plain(&one["validTo"]) },
+            href: Some(format!("{}/{}", visit.address(stores), encoded(&key_of(stores, one)))),
+            ..Line::default()
+        }
+    });
+    Ok(told.collect())
+}
+
+/// A list about the people of an instance: its card's title, its resource, the end of the address where it is read, and the
+/// parameter by which the whole list is asked for.
+struct About {
+    title: &'static str,
+    shape: &'static Shape,
+    page: &'static str,
+    of: &'static str,
+}
+
+static SIGN_INS: About =
+    About { title: "provider_sign_ins", shape: &SIGN_IN_RECORD, page: "sign-ins", of: "idpInstanceId" };
+static PEOPLE: About =
+    About { title: "provider_people", shape: &APPLICATION_USER, page: "people", of: CAME_BY };
+
+impl About {
+    /// Its resource, and the operation that lists it, for who may.
+    fn list(&self, visit: &Visit<'_>) -> Option<(&'static Resource, &'static Op)> {
+        let resource = directory::of_shape(self.shape)?;
+        Some((resource, visit.may(resource.list)?))
+    }
+
+    fn card(&self, visit: &Visit<'_>, resource: &Resource, key: &str) -> Card {
+        let href = format!("{}?of={}:{}", visit.address(resource), self.of, encoded(key));
+        Card {
+            title: visit.words.page(self.title).into(),
+            kind: "checks",
+            more: Some(json!({ "href": href, "label": visit.words.page("all") })),
+            ..Card::default()
+        }
+    }
+}
+
+/// The places of the last sign-ins and of the people, which come after the page: how much is read for them is not known before.
+pub fn later(visit: &Visit<'_>, (key, here, row): (&str, &str, &Value)) -> Vec<Card> {
+    if of_row(row).is_none() {
+        return Vec::new();
+    }
+    let places = [&SIGN_INS, &PEOPLE].into_iter().filter_map(|about| {
+        let (resource, _) = about.list(visit)?;
+        Some(Card { later: Some(format!("{here}/{}", about.page)), ..about.card(visit, resource, key) })
+    });
+    places.collect()
+}
+
+/// Shows the last sign-ins.
+///
+/// # Errors
+/// The person may not list them; it is no external provider; the operations' own.
+pub async fn show_sign_ins(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    show(visit, resource, (key, &SIGN_INS)).await
+}
+
+/// Shows the people.
+///
+/// # Errors
+/// As [`show_sign_ins`].
+pub async fn show_people(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    show(visit, resource, (key, &PEOPLE)).await
+}
+
+async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    (key, about): (&str, &About),
+) -> Result<Response<AnswerBody>, Problem> {
+    let of = directory::of_shape(about.shape).ok_or_else(nothing_here)?;
+    let op = visit.need(of.list)?;
+    let row = read(visit, resource, key).await?;
+    of_row(&row).ok_or_else(nothing_here)?;
+    let lines = if about.page == PEOPLE.page {
+        people(visit, (of, op), key).await?
+    } else {
+        sign_ins(visit, (of, op), key).await?
+    };
+    let title = title_of(resource, &row);
+    let page = FormPage {
+        back: json!({ "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": title }),
+        heading: format!("{title}: {}", visit.words.page(about.title)),
+        middle: vec![Card { lines, ..about.card(visit, of, key) }],
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
+}
+
+/// The last sign-in by an instance, and the last one that was refused.
+async fn sign_ins(
+    visit: &Visit<'_>,
+    (records, op): (&'static Resource, &'static Op),
+    key: &str,
+) -> Result<Vec<Line>, Problem> {
+    let words = visit.words;
+    let mut lines = Vec::new();
+    for (outcome, tone, text) in
+        [("SignedIn", "good", "provider_last_sign_in"), ("Refused", "warn", "provider_last_refusal")]
+    {
+        let filter = format!("idpInstanceId eq {} and outcome eq {}", json!(key), json!(outcome));
+        let last = found(visit, op, (&filter, 1), ("id", "descending")).await?;
+        lines.extend(last.iter().map(|record| Line {
+            tone,
+            text: words.page(text).into(),
+            sub: record["reason"].as_str().map_or_else(String::new, |reason| words.choice(reason).to_owned()),
+            iso: plain(&record["lastAttemptOn"]),
+            href: Some(format!("{}/{}", visit.address(records), encoded(&key_of(records, record)))),
+            ..Line::default()
+        }));
+    }
+    if lines.is_empty() {
+        lines.push(Line { tone: "off", text: words.page("provider_no_sign_in").into(), ..Line::default() });
+    }
+    Ok(lines)
+}
+
+/// The people who came by an instance, those who came last first: their ids rise with time.
+async fn people(
+    visit: &Visit<'_>,
+    (people, op): (&'static Resource, &'static Op),
+    key: &str,
+) -> Result<Vec<Line>, Problem> {
+    let filter = format!("{CAME_BY} eq {}", json!(key));
+    let came = found(visit, op, (&filter, MOST), ("id", "descending")).await?;
+    let mut lines: Vec<Line> = came
+        .iter()
+        .map(|person| Line {
+            icon: Some("user-round"),
+            text: title_of(people, person),
+            sub: plain(&person["emailAddress"]),
+            href: Some(format!("{}/{}", visit.address(people), encoded(&key_of(people, person)))),
+            ..Line::default()
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push(Line { tone: "off", text: visit.words.page("provider_nobody").into(), ..Line::default() });
+    }
+    Ok(lines)
+}

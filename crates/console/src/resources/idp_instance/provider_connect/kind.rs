@@ -1,0 +1,67 @@
+//! The kinds of external identity providers, and what each needs.
+
+use serde_json::Value;
+
+/// A kind of external identity provider.
+pub struct Kind {
+    /// Its name: that of the factory type. In the texts it follows `provider_`.
+    pub name: &'static str,
+    /// Its icon.
+    pub icon: &'static str,
+    /// The settings without which it does not work, in the order in which they are asked for.
+    pub settings: &'static [&'static str],
+    /// How many sentences say where this server is registered there.
+    pub sentences: usize,
+}
+
+const ADDRESSED: &[&str] = &["Authority", "ClientId", "ClientSecret"];
+const KNOWN: &[&str] = &["ClientId", "ClientSecret"];
+
+/// The kinds, in the order in which they are offered.
+pub static KINDS: [Kind; 6] = [
+    Kind { name: "OpenIdConnect", icon: "letter-o", settings: ADDRESSED, sentences: 3 },
+    Kind { name: "Microsoft", icon: "letter-m", settings: KNOWN, sentences: 4 },
+    Kind { name: "Google", icon: "letter-g", settings: KNOWN, sentences: 4 },
+    Kind { name: "AdfsOAuth", icon: "letter-a", settings: ADDRESSED, sentences: 4 },
+    Kind { name: "Facebook", icon: "letter-f", settings: KNOWN, sentences: 4 },
+    Kind { name: "Twitter", icon: "letter-x", settings: KNOWN, sentences: 3 },
+];
+
+/// The kind of this name.
+pub fn named(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
+
+/// The kind of an instance; none of a user store.
+pub fn of_row(row: &Value) -> Option<&'static Kind> {
+    row["idpFactoryType"].as_str().and_then(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::settings::Owner;
+
+    use super::KINDS;
+    use crate::shell::words::Words;
+
+    /// The page of each kind asks for all that its instances must have, and says where it is found.
+    #[test]
+    fn each_kind_asks_for_its_mandatory_settings_and_says_where_they_are() {
+        for kind in &KINDS {
+            let owner = Owner::of_type(kind.name).unwrap();
+            let mandatory: Vec<&str> =
+                owner.entries().filter(|entry| entry.mandatory).map(|entry| entry.name).collect();
+            assert_eq!(kind.settings, mandatory, "{}", kind.name);
+            for words in ["en", "de"].map(|tag| Words::of([tag])) {
+                let found = kind.settings.iter().map(|name| format!("find_{}_{name}", kind.name));
+                let sentences = (1..=kind.sentences).map(|number| format!("register_{}_{number}", kind.name));
+                let own = ["", "_about"].map(|end| format!("provider_{}{end}", kind.name));
+                for key in found.chain(sentences).chain(own) {
+                    assert!(words.page.contains_key(&key), "{}: {key}", words.tag);
+                }
+                let more = format!("register_{}_{}", kind.name, kind.sentences + 1);
+                assert!(!words.page.contains_key(&more), "{}: {more}", words.tag);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Connecting an external identity provider, step by step: its kind and its name, the address to register there, what is entered of
+//! it, the trial, and who uses it. Until the last step it is not active, so nobody can sign in by it. How far somebody came is not
+//! stored: the data show it.
+
+mod access;
+mod begin;
+mod kind;
+mod serve;
+
+use chancery_resource::Problem;
+use chancery_web::AnswerBody;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::provider;
+use crate::{
+    pages::item::read,
+    shell::{
+        directory::{Resource, encoded, operation, title_of},
+        parts::{Card, FormPage, Line},
+        render::see_other,
+        visit::{Visit, nothing_here, one},
+    },
+};
+
+pub use self::{
+    begin::{gallery, make},
+    kind::{Kind, of_row},
+};
+
+/// The steps in their order, by their names in addresses. In the texts each follows `connect_`.
+const STEPS: [&str; 4] = ["address", "access", "trial", "serve"];
+
+/// The page of the gallery and the way to it, for who may connect a provider.
+pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
+    let is_offered =
+        visit.may(resource.create).is_some() && visit.may(operation!("StartIdpInstanceTrial")).is_some();
+    is_offered.then(|| {
+        json!({ "href": format!("{}/connect", visit.address(resource)), "label": visit.words.page("connect") })
+    })
+}
+
+/// Whether an instance has all settings that it must have, each readable.
+fn has_settings(row: &Value) -> bool {
+    row["hasConfigurationError"] != json!(true)
+}
+
+/// Whether a provider was begun to be connected and is not used yet: it is not active, and lacks a setting, a tenant or a client app.
+pub fn is_unfinished(row: &Value) -> bool {
+    let is_empty = |set: &str| row[set].as_array().is_none_or(Vec::is_empty);
+    let lacks = !has_settings(row) || is_empty("tenants") || is_empty("clientApps");
+    of_row(row).is_some() && row["isActive"] == json!(false) && lacks
+}
+
+/// The button of an instance's page that leads on, while it is not connected.
+pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
+    let is_offered = way(visit, resource).is_some() && is_unfinished(row);
+    is_offered.then(|| {
+        let (label, href) = (visit.words.page("connect_continue"), format!("{here}/connect"));
+        json!({ "label": label, "icon": "arrow-right", "href": href, "is_main": true, "is_dangerous": false })
+    })
+}
+
+/// The address of a step.
+fn step_at(item: &str, step: &str) -> String {
+    if step == "trial" { format!("{item}/trial") } else { format!("{item}/connect?step={step}") }
+}
+
+/// Shows the step that the address names, or the first that is open. A provider that is connected has its own page.
+///
+/// # Errors
+/// The person may not change it; it is no external provider; the operations' own.
+pub async fn show(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    visit.need(resource.patch)?;
+    let row = read(visit, resource, key).await?;
+    let kind = of_row(&row).ok_or_else(nothing_here)?;
+    let item = item(visit, resource, key);
+    if !is_unfinished(&row) {
+        return Ok(see_other(&item));
+    }
+    let is_set = has_settings(&row);
+    let of = Connecting { resource, key, row: &row, kind, item: &item };
+    match visit.parameter("step") {
+        Some("access") => access::show(visit, &of).await,
+        // without all settings nobody could sign in
+        Some("serve") if is_set => serve::show(visit, &of, None).await,
+        Some("address") => address(visit, &of).await,
+        _ if is_set => Ok(see_other(&step_at(&item, "trial"))),
+        _ => address(visit, &of).await,
+    }
+}
+
+/// Takes the step whose form was sent.
+///
+/// # Errors
+/// As [`show`], and what has no place in the form.
+pub async fn run(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    visit.need(resource.patch)?;
+    let row = read(visit, resource, key).await?;
+    let kind = of_row(&row).ok_or_else(nothing_here)?;
+    let item = item(visit, resource, key);
+    if !is_unfinished(&row) {
+        return Ok(see_other(&item));
+    }
+    let of = Connecting { resource, key, row: &row, kind, item: &item };
+    match one(&visit.form, "step") {
+        Some("access") => access::run(visit, &of).await,
+        Some("serve") if has_settings(&row) => serve::run(visit, &of).await,
+        _ => Ok(see_other(&format!("{item}/connect"))),
+    }
+}
+
+/// A provider that is being connected.
+struct Connecting<'a> {
+    resource: &'static Resource,
+    key: &'a str,
+    row: &'a Value,
+    kind: &'static Kind,
+    /// The address of its own page.
+    item: &'a str,
+}
+
+fn item(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
+    format!("{}/{}", visit.address(resource), encoded(key))
+}
+
+/// A page of a step, with what all of them have.
+fn page_of(visit: &Visit<'_>, of: &Connecting<'_>, step: &'static str) -> FormPage {
+    let words = visit.words;
+    let title = title_of(of.resource, of.row);
+    let (name, about) = (format!("connect_{step}"), format!("connect_{step}_about"));
+    FormPage {
+        back: json!({ "href": of.item, "label": title }),
+        heading: format!("{title}: {}", words.page(&name)),
+        sub: words.page(&about).into(),
+        icon: Some(of.kind.icon),
+        after: vec![progress(visit, (of.row, of.item), step)],
+        ..FormPage::default()
+    }
+}
+
+/// All steps, and which of them are done as far as the data show.
+pub fn progress(visit: &Visit<'_>, (row, item): (&Value, &str), current: &str) -> Card {
+    let words = visit.words;
+    let is_set = has_settings(row);
+    let lines = STEPS.iter().enumerate().map(|(at, step)| {
+        let (is_done, is_open) = (is_set && at < 2, is_set || at < 2);
+        Line {
+            tone: if is_done { "good" } else { "" },
+            icon: (*step == current).then_some("arrow-right"),
+            text: format!("{}. {}", at + 1, words.page(&format!("connect_{step}"))),
+            href: is_open.then(|| step_at(item, step)),
+            ..Line::default()
+        }
+    });
+    Card {
+        title: words.page("connect_steps").into(),
+        kind: "checks",
+        about: words.page("connect_steps_about").into(),
+        lines: lines.collect(),
+        ..Card::default()
+    }
+}
+
+/// The first step: the address to register there, and where that is done.
+async fn address(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let words = visit.words;
+    let addresses = provider::addresses(visit, of.resource, (of.key, of.row)).await?;
+    let sentences = (1..=of.kind.sentences).map(|number| Line {
+        text: format!("{number}. {}", words.page(&format!("register_{}_{number}", of.kind.name))),
+        ..Line::default()
+    });
+    let there = Card {
+        title: words.page("connect_there").into(),
+        kind: "lines",
+        lines: sentences.collect(),
+        ..Card::default()
+    };
+    let next = step_at(of.item, "access");
+    let label = words.page("go_on");
+    let page = FormPage {
+        acts: vec![
+            json!({ "label": label, "icon": "arrow-right", "href": next, "is_main": true, "is_dangerous": false }),
+        ],
+        middle: addresses.into_iter().chain([there]).collect(),
+        ..page_of(visit, of, "address")
+    };
+    page.show(visit, 200)
+}

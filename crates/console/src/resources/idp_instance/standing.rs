@@ -1,0 +1,103 @@
+//! How an identity provider stands: whether people can sign in by it, and how a directory provisions its users.
+
+use chancery_resource::Problem;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use crate::{
+    pages::settings,
+    shell::{
+        directory::operation,
+        fields::plain,
+        parts::{Card, Line},
+        visit::Visit,
+    },
+};
+
+fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
+    Line { tone, text: text.into(), sub: sub.into(), href: href.map(str::to_owned), ..Line::default() }
+}
+
+/// Whether people can sign in at an identity provider.
+///
+/// # Errors
+/// The operation's own.
+pub async fn provider(
+    visit: &Visit<'_>,
+    (key, here, row): (&str, &str, &Value),
+) -> Result<Option<Card>, Problem> {
+    let Some(op) = visit.may(operation!("GetIdpInstanceHealth")) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let words = visit.words;
+    let is_set = told["hasConfigurationError"] != json!(true);
+    let is_active = row.get("isActive") == Some(&json!(true));
+    let settings = format!("{here}/settings");
+    let mut lines = vec![
+        line(
+            tone(is_active),
+            words.page(if is_active { "provider_active" } else { "provider_inactive" }),
+            "",
+            None,
+        ),
+        line(
+            tone(is_set),
+            words.page(if is_set { "provider_set" } else { "provider_not_set" }),
+            "",
+            Some(settings.as_str()).filter(|_| !is_set),
+        ),
+    ];
+    if !is_set {
+        let wrong = settings::wrong(visit, key).await?;
+        let told = wrong.iter().map(|name| {
+            line(
+                "bad",
+                &words.option(name),
+                words.page("setting_wrong"),
+                Some(&format!("{settings}#f-{name}")),
+            )
+        });
+        lines.extend(told);
+    }
+    lines.extend(Box::pin(super::provider::certificates(visit, (key, row))).await?);
+    let is_operational = told["isOperational"] == json!(true);
+    let title = words.page(if is_operational { "provider_works" } else { "provider_broken" });
+    Ok(Some(Card {
+        title: title.into(),
+        kind: "checks",
+        tone: tone(is_operational),
+        lines,
+        ..Card::default()
+    }))
+}
+
+const fn tone(is_good: bool) -> &'static str {
+    if is_good { "good" } else { "bad" }
+}
+
+/// How provisioning by a directory stands at an identity provider; none where nothing is set up.
+///
+/// # Errors
+/// The operation's own.
+pub async fn provisioning(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Option<Card>, Problem> {
+    let is_of_kind = row.get("idpFactoryType") == Some(&json!("OpenIdConnect"));
+    let Some(op) = visit.may(operation!("GetIdpInstanceScim")).filter(|_| is_of_kind) else {
+        return Ok(None);
+    };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    if told["isEnabled"] != json!(true) && told["tokenId"].is_null() {
+        return Ok(None);
+    }
+    let words = visit.words;
+    let state = if !told["stoppedOn"].is_null() {
+        line("bad", words.page("scim_stopped"), "", None)
+    } else if told["isEnabled"] == json!(true) {
+        line("good", words.page("scim_on"), "", None)
+    } else {
+        line("off", words.page("scim_off"), "", None)
+    };
+    let fact = |wire: &str| Line { text: words.field(wire), sub: plain(&told[wire]), ..Line::default() };
+    let moment = |wire: &str| Line { text: words.field(wire), iso: plain(&told[wire]), ..Line::default() };
+    let mut lines = vec![state, fact("ownedUsers"), fact("ownedGroups")];
+    lines.extend(["stoppedOn", "lastUsedOn"].into_iter().filter(|wire| !told[*wire].is_null()).map(moment));
+    Ok(Some(Card { title: "SCIM".into(), kind: "checks", lines, ..Card::default() }))
+}

@@ -1,0 +1,201 @@
+//! One recovery: what the first wrote, whose turn it is, and the access pass at its end.
+
+use chancery_management::{application::APPLICATION_USER, client_app::CLIENT_APP};
+use chancery_resource::{Op, Problem, Shape};
+use chancery_userstore::user::USER;
+use chancery_web::{AnswerBody, Input};
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{address, allowed, barrier, called, look, people, told};
+use crate::{
+    pages::{cells::full_name, form::fresh_key, reference::rows_of},
+    shell::{
+        directory::{self, OperationName, encoded, operation_name},
+        fields::{FormField, plain, readable},
+        parts::{Card, FormPage, Line},
+        visit::{Visit, done, one as sent},
+    },
+};
+
+/// What is shown of it besides its steps.
+const SHOWN: [&str; 3] = ["method", "reason", "expiresOn"];
+
+/// The recovery of this id.
+async fn read(visit: &Visit<'_>, id: &str) -> Result<Value, Problem> {
+    let filter = format!("id eq {}", json!(id));
+    let (rows, ..) = look(visit, &[("filter", &filter), ("count", "1")]).await?;
+    rows.into_iter().next().ok_or_else(|| Problem::not_found("recovery"))
+}
+
+/// Shows it.
+///
+/// # Errors
+/// There is no such recovery here.
+pub async fn show(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
+    let row = &read(visit, id).await?;
+    let words = visit.words;
+    let person = called(&people(visit, std::slice::from_ref(row)).await?, &plain(&row["userId"]));
+    let heading = format!("{}: {person}", words.page("recovery_of"));
+    let status = told(visit, row, "status");
+    let page = FormPage {
+        back: json!({ "href": address(visit), "label": words.page("recovery") }),
+        heading,
+        icon: Some("rotate-ccw"),
+        badge: json!({ "text": status.text, "tone": status.tone }),
+        sections: vec![
+            json!({ "title": words.page("recovery_wrote"), "about": "", "fields": written(visit, row, &person), "is_readonly": true }),
+        ],
+        aside: vec![steps(visit, row).await?],
+        ..FormPage::default()
+    };
+    page.show(visit, 200)
+}
+
+/// What the first administrator wrote.
+fn written(visit: &Visit<'_>, row: &Value, person: &str) -> Vec<Value> {
+    let user = directory::of_shape(&USER).map(|users| visit.address(users));
+    let href = user.map(|users| format!("{users}/{}", encoded(&plain(&row["userId"]))));
+    let label = visit.words.field("person");
+    let person = json!({ "name": "userId", "id": "f-userId", "label": label, "control": "shown", "shown": person, "href": href, "error": "", "hint": "", "required": false, "is_wide": false });
+    let fields = SHOWN.iter().filter_map(|wire| super::field(visit, wire)).map(|field| {
+        FormField { field, row, is_fixed: true, is_required: false, error: "", href: None, search: None }
+            .told(visit.words)
+    });
+    std::iter::once(person).chain(fields).collect()
+}
+
+/// The steps from asking to an access pass: what was done by whom, and what is to be done next.
+async fn steps(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
+    let words = visit.words;
+    let (asked, approved) =
+        (who(visit, row, "requestedByActorId").await?, who(visit, row, "approvedByActorId").await?);
+    let mut lines = vec![line("good", words.page("recovery_asked"), &asked, &row["requestedOn"])];
+    if !approved.is_empty() {
+        lines.push(line("good", words.page("recovery_approved"), &approved, &Value::Null));
+    }
+    if !row["completedOn"].is_null() {
+        lines.push(line("good", words.page("recovery_completed"), "", &row["completedOn"]));
+    }
+    let mut due = next(visit, row);
+    if let Some(role) = barrier(visit, &plain(&row["userId"])).await?.filter(|_| !due.is_empty()) {
+        due = vec![line("warn", &visit.carries(role), "", &Value::Null)];
+    }
+    lines.extend(due);
+    Ok(Card { title: words.page("recovery_steps").into(), kind: "checks", lines, ..Card::default() })
+}
+
+/// What can be done next. Who asked is told whose turn it is, in the place of the button.
+fn next(visit: &Visit<'_>, row: &Value) -> Vec<Line> {
+    let is_own = row["requestedByActorId"] == json!(visit.visitor.caller.id.to_string());
+    let step = |tone: &'static str, key: &str, act: Option<Value>| {
+        let about = visit.words.page.get(&format!("{key}_about")).map_or("", String::as_str);
+        Line { act, ..line(tone, visit.words.page(key), about, &Value::Null) }
+    };
+    let act =
+        |name: &str, operation: OperationName, label: &str| button(visit, row, (name, operation), label);
+    let cancel =
+        || step("", "recovery_cancel", act("cancel", operation_name!("CancelRecovery"), "cancel_it"));
+    match row["status"].as_str() {
+        Some("Requested") if is_own => vec![step("", "recovery_others_turn", None), cancel()],
+        Some("Requested") => {
+            vec![
+                step(
+                    "warn",
+                    "recovery_your_turn",
+                    act("approve", operation_name!("ApproveRecovery"), "approve"),
+                ),
+                cancel(),
+            ]
+        }
+        Some("Approved") => {
+            vec![
+                step(
+                    "warn",
+                    "recovery_complete",
+                    act("complete", operation_name!("CompleteRecovery"), "complete"),
+                ),
+                cancel(),
+            ]
+        }
+        Some("Completed") => {
+            vec![step(
+                "",
+                "recovery_pass",
+                act("pass", operation_name!("IssueTemporaryAccessPass"), "issue_pass"),
+            )]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn line(tone: &'static str, text: &str, sub: &str, iso: &Value) -> Line {
+    Line { tone, text: text.into(), sub: sub.into(), iso: plain(iso), ..Line::default() }
+}
+
+fn button(
+    visit: &Visit<'_>,
+    row: &Value,
+    (name, operation): (&str, OperationName),
+    label: &str,
+) -> Option<Value> {
+    visit.may(directory::of_name(operation))?;
+    let action = format!("{}/{}/{name}", address(visit), encoded(&plain(&row["id"])));
+    let key = json!({ "name": "key", "value": fresh_key() });
+    Some(json!({ "action": action, "label": visit.words.page(label), "fields": [key] }))
+}
+
+/// What the actor in this member is called: oneself, a person, a client app, or else the id.
+async fn who(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Problem> {
+    let Some(id) = row[wire].as_str() else { return Ok(String::new()) };
+    if visit.visitor.caller.id.to_string() == id {
+        return Ok(visit.words.page("yourself").to_owned());
+    }
+    let shapes: [&Shape; 2] = [&APPLICATION_USER, &CLIENT_APP];
+    for resource in shapes.into_iter().filter_map(directory::of_shape) {
+        if let Some(row) = rows_of(visit, resource, &[id.to_owned()]).await?.first() {
+            let own = plain(row.get("name").unwrap_or(&Value::Null));
+            return Ok(if own.is_empty() { full_name(row) } else { own });
+        }
+    }
+    Ok(id.to_owned())
+}
+
+/// Does what a button says.
+///
+/// # Errors
+/// The operation's own: nobody approves what they asked for.
+pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<AnswerBody>, Problem> {
+    let op: &'static Op = match name {
+        "approve" => allowed(visit, operation_name!("ApproveRecovery"))?,
+        "complete" => allowed(visit, operation_name!("CompleteRecovery"))?,
+        "cancel" => allowed(visit, operation_name!("CancelRecovery"))?,
+        "pass" => return pass(visit, id).await,
+        _ => return Err(Problem::not_found("act on a recovery")),
+    };
+    let mut input = Input::of(op, vec![id.to_owned()]);
+    input.key = sent(&visit.form, "key").map(str::to_owned);
+    visit.perform(input).await?;
+    Ok(done(&format!("{}/{}", address(visit), encoded(id)), "done"))
+}
+
+/// Makes an access pass for whose recovery is completed, and shows it this once.
+async fn pass(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
+    let op = allowed(visit, operation_name!("IssueTemporaryAccessPass"))?;
+    let row = &read(visit, id).await?;
+    if row["status"] != "Completed" {
+        return Err(Problem::conflict(visit.words.page("recovery_not_completed")));
+    }
+    let mut input = Input::of(op, Vec::new());
+    input.body = Some(json!({ "userId": row["userId"] }));
+    input.key = sent(&visit.form, "key").map(str::to_owned);
+    let made = &visit.perform(input).await?.json();
+    let words = visit.words;
+    let heading = words.page("pass_title");
+    let until = format!("{} {}", words.page("until"), readable(&plain(&made["expiresOn"])));
+    let content = json!({
+        "heading": heading, "text": words.page("pass_text"), "facts": [plain(&made["value"]), until], "trace": "",
+        "link": { "href": format!("{}/{}", address(visit), encoded(id)), "label": words.page("back") },
+    });
+    visit.page(200, "message.html", heading, &content)
+}

@@ -1,0 +1,59 @@
+//! A user's passkeys, and what is in the way of living without a password.
+
+use chancery_resource::Problem;
+use chancery_userstore::passkey::PASSKEY;
+use chancery_web::Input;
+use serde_json::json;
+
+use crate::shell::{
+    directory::operation,
+    fields::plain,
+    parts::{Card, Line},
+    visit::Visit,
+};
+
+/// A user's passkeys: how many of those that are needed there are, and what is in the way.
+///
+/// # Errors
+/// The operation's own.
+pub async fn card(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Option<Card>, Problem> {
+    let Some(op) = visit.may(operation!("GetUserOverview")) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let words = visit.words;
+    let readiness = &told["readiness"];
+    let reasons = readiness["blockingReasons"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut lines: Vec<Line> = reasons
+        .iter()
+        .map(|reason| {
+            let reason = plain(reason);
+            let (text, mends) = (format!("blocks_{reason}"), format!("mend_{reason}"));
+            line("warn", words.page(&text), words.page(&mends))
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push(line("good", words.page("blocks_Ready"), ""));
+    }
+    let count = |member: &str| readiness[member].as_i64().unwrap_or_default();
+    let about = format!(
+        "{} / {} {}",
+        count("usableCredentialCount"),
+        count("requiredCredentialCount"),
+        words.resources(PASSKEY.name)
+    );
+    let tone = if reasons.is_empty() { "good" } else { "" };
+    Ok(Some(Card {
+        title: words.page("without_password").into(),
+        kind: "checks",
+        tone,
+        about,
+        lines,
+        more: Some(
+            json!({ "href": format!("{here}/owned/{}", PASSKEY.name), "label": words.resources(PASSKEY.name) }),
+        ),
+        ..Card::default()
+    }))
+}
+
+fn line(tone: &'static str, text: &str, sub: &str) -> Line {
+    Line { tone, text: text.into(), sub: sub.into(), ..Line::default() }
+}

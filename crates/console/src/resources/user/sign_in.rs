@@ -1,0 +1,207 @@
+//! A user's own card: why she can or cannot sign in, each line with its remedy.
+
+use std::collections::BTreeMap;
+
+use chancery_management::{
+    application::APPLICATION_USER,
+    sign_in::{
+        factor::SIGN_IN_FACTOR, grant::SIGN_IN_GRANT, record::SIGN_IN_RECORD, session::SIGN_IN_SESSION,
+    },
+};
+use chancery_resource::{Problem, RoleType, Shape};
+use chancery_userstore::passkey::ACCESS_PASS;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use crate::shell::{
+    directory::{self, OperationName, Resource, encoded, operation, operation_name},
+    fields::{plain, written},
+    parts::{Card, Line},
+    visit::Visit,
+    words::raised,
+};
+
+/// Why she can or cannot sign in, judged by the code that judges a sign-in.
+///
+/// # Errors
+/// The operation's own.
+pub async fn sign_in(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, here): (&str, &str),
+    barrier: Option<RoleType>,
+) -> Result<Option<Card>, Problem> {
+    let op = resource.other(operation_name!("ExplainSignIn"));
+    let Some(op) = visit.may(op) else { return Ok(None) };
+    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let can = told["canSignIn"] == json!(true);
+    let lines = told["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // what keeps nobody out is told of the first things alone; all that does not pass is told
+    let is_told =
+        |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
+    let mut lines: Vec<Line> =
+        lines.iter().filter(is_told).map(|line| check(visit, line, (key, here))).collect();
+    if barrier.is_some() {
+        // every remedy is protected
+        for line in &mut lines {
+            (line.act, line.href) = (None, None);
+        }
+    }
+    let words = visit.words;
+    let (title, tone) = if can { ("can_sign_in", "good") } else { ("cannot_sign_in", "bad") };
+    Ok(Some(Card {
+        title: words.page(title).into(),
+        kind: "checks",
+        tone,
+        about: words.page("sign_in_order").into(),
+        lines,
+        ..Card::default()
+    }))
+}
+
+/// What is told also where it passes.
+const TOLD: [&str; 6] = ["Active", "ValidTo", "LockedForNow", "PasswordSet", "HasPasskey", "AccessPass"];
+
+fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
+    let (words, passes) = (visit.words, line["passes"] == json!(true));
+    let name = plain(&line["check"]);
+    let told = plain(&line["text"]);
+    let text = words.check(&name, passes).map_or_else(|| told.clone(), str::to_owned);
+    // who did it, and how many attempts there were
+    let details = if passes { None } else { Some(words.refusal(&told).into_owned()) };
+    let sub = details.filter(|details| *details != text).unwrap_or_default();
+    let until = line["until"].as_str().unwrap_or_default().to_owned();
+    let (act, href) = remedy(visit, (&name, line["remedy"].as_str()), (key, here));
+    let tone = if passes { "good" } else { "bad" };
+    Line { tone, text, sub, href, act, until, ..Line::default() }
+}
+
+/// Where what is in the way is mended.
+enum Remedy {
+    /// By a button, which does it at once.
+    AtOnce,
+    /// On the page of the operation.
+    Page,
+    /// On the page of a new access pass.
+    Pass,
+    /// In the field of the form that the check is about.
+    Field,
+}
+
+/// The operations that the explanation of a sign-in names as remedies.
+const REMEDIES: [(OperationName, Remedy); 6] = [
+    (operation_name!("ResetAccessFailedCount"), Remedy::AtOnce),
+    (operation_name!("SetUserState"), Remedy::Page),
+    (operation_name!("SetInitialPassword"), Remedy::Page),
+    (operation_name!("RestoreUserDeletionQuarantine"), Remedy::Page),
+    (operation_name!("IssueTemporaryAccessPass"), Remedy::Pass),
+    (operation_name!("PatchUser"), Remedy::Field),
+];
+
+/// What mends it: at once where nothing has to be said, else on a page of its own.
+fn remedy(
+    visit: &Visit<'_>,
+    (check, remedy): (&str, Option<&str>),
+    (key, here): (&str, &str),
+) -> (Option<Value>, Option<String>) {
+    let known = REMEDIES.iter().find(|(name, _)| remedy == Some(name.text()));
+    let known = known.filter(|(name, _)| visit.may(directory::of_name(*name)).is_some());
+    let Some((name, remedy)) = known else { return (None, None) };
+    match remedy {
+        Remedy::AtOnce => {
+            let label = visit.words.page("unlock");
+            let act = json!({ "action": format!("{here}/{}", name.text()), "label": label, "fields": [] });
+            (Some(act), None)
+        }
+        Remedy::Page => (None, Some(format!("{here}/{}", name.text()))),
+        Remedy::Pass => {
+            let passes = directory::of_shape(&ACCESS_PASS);
+            (None, passes.map(|passes| format!("{}/new?userId={}", visit.address(passes), encoded(key))))
+        }
+        Remedy::Field => (None, Some(format!("{here}#f-user{check}"))),
+    }
+}
+
+/// What is known of a user in applications, for who may list it: who the user is there, and the ways to sign-ins,
+/// sessions, grants and second factors.
+static OF_SIGN_IN: [(&Shape, &str); 4] = [
+    (&SIGN_IN_RECORD, ""),
+    (&SIGN_IN_SESSION, "&view=live"),
+    (&SIGN_IN_GRANT, "&view=live"),
+    (&SIGN_IN_FACTOR, ""),
+];
+
+/// Who a user is in applications, and what came of sign-ins to them.
+///
+/// # Errors
+/// The operations' own.
+pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
+    let people = directory::of_shape(&APPLICATION_USER);
+    let Some((people, list)) = people.and_then(|people| Some((people, visit.may(people.list)?))) else {
+        return Ok(None);
+    };
+    let mut input = Input::of(list, Vec::new());
+    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
+    let rows = visit.perform(input).await?.json();
+    let Some(id) = rows.pointer("/0/id").and_then(Value::as_str) else { return Ok(None) };
+    let mut lines: Vec<Line> = attack(visit, id).await?.into_iter().collect();
+    lines.extend(Box::pin(crate::pages::set_by_other::line(visit, id)).await?);
+    lines.push(Line {
+        icon: Some(people.presentation.icon),
+        text: raised(&visit.words.resource(people.name)),
+        href: Some(format!("{}/{}", visit.address(people), encoded(id))),
+        ..Line::default()
+    });
+    for (shape, view) in OF_SIGN_IN {
+        let Some(of) = directory::of_shape(shape).filter(|of| visit.may(of.list).is_some()) else {
+            continue;
+        };
+        lines.push(Line {
+            icon: Some(of.presentation.icon),
+            text: visit.words.resources(of.name),
+            href: Some(format!("{}?of=platformUserId:{}{view}", visit.address(of), encoded(id))),
+            ..Line::default()
+        });
+    }
+    Ok(Some(Card {
+        title: visit.words.page("in_applications").into(),
+        kind: "lines",
+        lines,
+        ..Card::default()
+    }))
+}
+
+/// So many refused attempts from one address within a day are told as an attack.
+const MOST_REFUSED: u64 = 10;
+/// The most records of attempts that are looked at.
+const LOOKED_AT: &str = "200";
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// The address that most refused attempts of the last day came from, if they are so many.
+async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
+    let Some(op) = visit.may(operation!("GetSignInRecords")) else { return Ok(None) };
+    let mut input = Input::of(op, Vec::new());
+    let since = json!(written(visit.now.plus(-DAY_MS)));
+    let filter = format!(
+        "platformUserId eq {} and outcome eq \"Refused\" and lastAttemptOn gt {since}",
+        json!(person)
+    );
+    let query = [("filter", filter.as_str()), ("count", LOOKED_AT)];
+    input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let rows = visit.perform(input).await?.json();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows.as_array().into_iter().flatten() {
+        if let Some(address) = row["address"].as_str() {
+            *counts.entry(address).or_default() += row["attempts"].as_u64().unwrap_or(1);
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= MOST_REFUSED);
+    Ok(most.map(|(address, count)| {
+        let text = visit
+            .words
+            .page("looks_like_attack")
+            .replace("{n}", &count.to_string())
+            .replace("{from}", address);
+        Line { icon: Some("triangle-alert"), tone: "bad", text, ..Line::default() }
+    }))
+}

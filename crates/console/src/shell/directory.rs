@@ -1,0 +1,522 @@
+//! What can be administered: every resource with its operations, read from the lists that the interface consists of.
+
+use std::sync::OnceLock;
+
+use chancery_management::{
+    application::APPLICATION_USER, client_app::CLIENT_APP, idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE, sign_in::session::SIGN_IN_SESSION, tenant::TENANT,
+};
+use chancery_record::{Field, Kind, Sealing};
+use chancery_resource::{Action, Method, Op, Service, Shape};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::{fields::plain, presentation::Presentation};
+
+/// A resource as pages see it.
+pub struct Resource {
+    /// Its name in addresses: that of its paths, or of what they name in another style.
+    pub name: &'static str,
+    /// Its shape.
+    pub shape: &'static Shape,
+    /// Whether it is in a user store.
+    pub is_of_store: bool,
+    /// Lists it.
+    pub list: Option<&'static Op>,
+    /// Finds it by how names begin, better than its list does.
+    pub search: Option<&'static Op>,
+    /// Reads one.
+    pub read: Option<&'static Op>,
+    /// Creates one.
+    pub create: Option<&'static Op>,
+    /// Changes one.
+    pub patch: Option<&'static Op>,
+    /// Deletes one.
+    pub delete: Option<&'static Op>,
+    /// The operations on many of it at once.
+    pub batches: Vec<&'static Op>,
+    /// All other operations about one of it, in the order of the interface.
+    pub others: Vec<&'static Op>,
+    /// The operations about all of it, besides listing and searching.
+    pub of_all: Vec<&'static Op>,
+    /// What one of it owns, which is found by its owner alone.
+    pub owned: Vec<Owned>,
+    /// How it is presented.
+    pub presentation: &'static Presentation,
+}
+
+/// What a row of a resource owns: entries of a kind, at a path below it.
+pub struct Owned {
+    /// Its name in addresses, which is that of its paths.
+    pub name: &'static str,
+    /// Its shape.
+    pub shape: &'static Shape,
+    /// Lists what a row owns.
+    pub list: Option<&'static Op>,
+    /// Reads one.
+    pub read: Option<&'static Op>,
+    /// Creates one.
+    pub create: Option<&'static Op>,
+    /// Changes one: some of its members, or all.
+    pub change: Option<&'static Op>,
+    /// Deletes one.
+    pub delete: Option<&'static Op>,
+    /// All other operations about one.
+    pub others: Vec<&'static Op>,
+}
+
+/// All resources with a list, in the order of the interface.
+static RESOURCES: OnceLock<Vec<Resource>> = OnceLock::new();
+
+/// Reads the resources from the lists of operations, once. Whoever knows how resources are presented tells it; before that there are
+/// none.
+pub fn fill(presentation: fn(&Shape) -> &'static Presentation) {
+    RESOURCES.get_or_init(|| {
+        let mut all = Vec::new();
+        for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
+            add(&mut all, service);
+        }
+        all.retain(|one: &Resource| one.list.is_some());
+        for one in &mut all {
+            one.owned.retain(|owned| owned.list.is_some() && owned.create.or(owned.delete).is_some());
+            one.presentation = presentation(one.shape);
+        }
+        all
+    });
+}
+
+fn add(all: &mut Vec<Resource>, service: &'static Service) {
+    let is_of_store = service.base.contains("{userstore}");
+    for op in service.all() {
+        let path = op.path.strip_prefix("/administration").unwrap_or(op.path);
+        let path = path.strip_prefix("/passkey-security").unwrap_or(path);
+        let mut segments = path.trim_start_matches('/').split('/');
+        let Some(path) = segments.next().filter(|name| !name.contains('{')) else { continue };
+        let name = if path.contains('-') { op.shape.name } else { path };
+        let rest: Vec<&str> = segments.collect();
+        // a list below the name of its owner's resource is what the owner has
+        if let [owner, key, below @ ..] = rest.as_slice()
+            && key.starts_with('{')
+            && let Some(one) = all
+                .iter_mut()
+                .find(|one| one.name.eq_ignore_ascii_case(owner) && one.is_of_store == is_of_store)
+        {
+            let rest: Vec<&str> = [*key, name].into_iter().chain(below.iter().copied()).collect();
+            own(&mut one.owned, op, &rest);
+            continue;
+        }
+        let at =
+            all.iter().position(|one| one.name.eq_ignore_ascii_case(name) && one.is_of_store == is_of_store);
+        let at = at.unwrap_or_else(|| {
+            let shape = op.shape;
+            all.push(Resource {
+                name,
+                shape,
+                is_of_store,
+                list: None,
+                search: None,
+                read: None,
+                create: None,
+                patch: None,
+                delete: None,
+                batches: Vec::new(),
+                others: Vec::new(),
+                of_all: Vec::new(),
+                owned: Vec::new(),
+                presentation: &Presentation::STANDARD,
+            });
+            all.len() - 1
+        });
+        let Some(one) = all.get_mut(at) else { continue };
+        if own(&mut one.owned, op, &rest) {
+            continue;
+        }
+        let place = match (op.method, rest.as_slice()) {
+            (Method::Get, []) if op.reply.is_list() => &mut one.list,
+            (Method::Post, []) if matches!(op.action, Action::Create | Action::Custom(_)) => &mut one.create,
+            (Method::Get, ["search"]) => &mut one.search,
+            (Method::Get, [key]) if key.starts_with('{') => &mut one.read,
+            (Method::Patch, [key]) if key.starts_with('{') => &mut one.patch,
+            (Method::Delete, [key]) if key.starts_with('{') => &mut one.delete,
+            (_, [key, ..]) if key.starts_with('{') => {
+                one.others.push(op);
+                continue;
+            }
+            (Method::Post, [.., last]) if *last != "batch" && !op.path.contains("{id}") => {
+                one.of_all.push(op);
+                continue;
+            }
+            (_, [.., "batch"]) => {
+                one.batches.push(op);
+                continue;
+            }
+            _ => continue,
+        };
+        place.get_or_insert(op);
+        if op.method == Method::Get && rest.is_empty() {
+            one.shape = op.shape;
+        }
+    }
+}
+
+/// Adds an operation to what rows own, if it is about that.
+fn own(all: &mut Vec<Owned>, op: &'static Op, rest: &[&'static str]) -> bool {
+    let Some((parent, [name, below @ ..])) = rest.split_first() else { return false };
+    let is_list = op.method == Method::Get && op.reply.is_list() && below.is_empty();
+    if !parent.starts_with('{') || matches!(op.action, Action::Relate(..)) {
+        return false;
+    }
+    let at = all.iter().position(|one| one.name == *name && std::ptr::eq(one.shape, op.shape));
+    let at = match at {
+        Some(at) => at,
+        None if is_list => {
+            let (list, read, create, change, delete) = (None, None, None, None, None);
+            all.push(Owned { name, shape: op.shape, list, read, create, change, delete, others: Vec::new() });
+            all.len() - 1
+        }
+        None => return false,
+    };
+    let Some(one) = all.get_mut(at) else { return false };
+    let is_key = below.first().is_some_and(|key| key.starts_with('{'));
+    let place = match (op.method, below.len()) {
+        (Method::Get, 0) => &mut one.list,
+        (Method::Post, 0) => &mut one.create,
+        (Method::Get, 1) if is_key => &mut one.read,
+        // what changes some members is the better one
+        (Method::Patch, 1) if is_key => {
+            one.change = Some(op);
+            return true;
+        }
+        (Method::Put, 1) if is_key => &mut one.change,
+        (Method::Delete, 1) if is_key => &mut one.delete,
+        (_, 2) if is_key => {
+            one.others.push(op);
+            return true;
+        }
+        _ => return true,
+    };
+    place.get_or_insert(op);
+    true
+}
+
+/// The resources.
+pub fn resources() -> &'static [Resource] {
+    RESOURCES.get().map_or(&[], Vec::as_slice)
+}
+
+/// The operations of both services.
+pub fn operations() -> impl Iterator<Item = &'static Op> {
+    [&chancery_userstore::SERVICE, &chancery_management::SERVICE].into_iter().flat_map(Service::all)
+}
+
+/// The resource of this name, in user stores or beside them.
+pub fn find(name: &str, is_of_store: bool) -> Option<&'static Resource> {
+    resources().iter().find(|one| one.name == name && one.is_of_store == is_of_store)
+}
+
+/// The resource whose rows are of this shape.
+pub fn of_shape(shape: &Shape) -> Option<&'static Resource> {
+    resources().iter().find(|one| std::ptr::eq(one.shape, shape))
+}
+
+/// The name of an operation that a service declares. [`operation_name`](self::operation_name) makes it, so that a misspelt name does not
+/// compile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationName(&'static str);
+
+impl OperationName {
+    /// The name, where a service declares it. Called at compile time: a name that none declares is a compile error.
+    pub const fn declared(name: &'static str) -> Self {
+        assert!(
+            chancery_userstore::SERVICE.declares(name) || chancery_management::SERVICE.declares(name),
+            "neither service declares an operation of this name"
+        );
+        Self(name)
+    }
+
+    /// The text of the name.
+    pub const fn text(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether an operation has this name.
+    pub fn is_of(self, op: &Op) -> bool {
+        op.name == self.0
+    }
+}
+
+/// The name of an operation, as an [`OperationName`]. One that neither service declares does not compile.
+macro_rules! operation_name {
+    ($name:literal) => {{
+        // an item, which is evaluated wherever it stands
+        const NAME: $crate::shell::directory::OperationName =
+            $crate::shell::directory::OperationName::declared($name);
+        NAME
+    }};
+}
+
+/// The operation of this name, as an `Option`, wherever its path is. A name that neither service declares does not compile.
+macro_rules! operation {
+    ($name:literal) => {
+        $crate::shell::directory::of_name($crate::shell::directory::operation_name!($name))
+    };
+}
+
+pub(crate) use {operation, operation_name};
+
+/// The operation of this name, wherever its path is.
+pub fn of_name(name: OperationName) -> Option<&'static Op> {
+    operations().find(|op| name.is_of(op))
+}
+
+/// The shapes of what ids in fields of these names name, wherever they are.
+static NAMED: [(&str, &Shape); 7] = [
+    ("platformUserId", &APPLICATION_USER),
+    ("clientAppId", &CLIENT_APP),
+    ("tenantId", &TENANT),
+    ("mfaInstanceId", &MFA_INSTANCE),
+    ("sessionId", &SIGN_IN_SESSION),
+    ("idpInstanceId", &IDP_INSTANCE),
+    ("replacementIdpInstanceId", &IDP_INSTANCE),
+];
+
+/// The resource that ids in fields of this name name, wherever they are.
+pub fn referenced(wire: &str) -> Option<&'static Resource> {
+    let known = NAMED.iter().find(|(known, _)| *known == wire);
+    known.and_then(|(_, shape)| of_shape(shape))
+}
+
+impl Resource {
+    /// Whether its rows are of this shape.
+    pub fn is_of(&self, shape: &Shape) -> bool {
+        std::ptr::eq(self.shape, shape)
+    }
+
+    /// Its list's address. In a user store the address begins with the store's.
+    pub fn address(&self, store: Option<&str>) -> String {
+        match store.filter(|_| self.is_of_store) {
+            Some(store) => format!("/console/store/{}/{}", encoded(store), self.name),
+            None => format!("/console/{}", self.name),
+        }
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Option<&'static Field> {
+        self.shape.fields.iter().find(|field| field.access.key)
+    }
+
+    /// The operation of this name, among those about one of it.
+    pub fn other(&self, name: OperationName) -> Option<&'static Op> {
+        self.others.iter().copied().find(|op| name.is_of(op))
+    }
+
+    /// The fields that answers show.
+    pub fn shown(&self) -> impl Iterator<Item = &'static Field> {
+        self.shape.fields.iter().filter(|field| field.access.shown)
+    }
+
+    /// What one of it is known by: the first of name, label, login name, key, URI and location that it has; else its key.
+    pub fn title(&self) -> Option<&'static Field> {
+        const TITLES: [&str; 6] = ["name", "label", "loginName", "key", "uri", "location"];
+        let named = TITLES.iter().find_map(|title| self.shown().find(|field| field.wire() == *title));
+        named.or_else(|| self.key())
+    }
+
+    /// The columns of its list: the title, then four, those first that tell most at a glance.
+    pub fn columns(&self) -> Vec<&'static Field> {
+        let title = self.title();
+        let is_title = |field: &&Field| title.is_some_and(|title| title.wire() == field.wire());
+        let mut others: Vec<(usize, &'static Field)> = self
+            .shown()
+            .filter(|field| !is_title(field) && !field.access.key && !field.is_token())
+            .filter_map(|field| Some((rank(field)?, field)))
+            .collect();
+        others.sort_by_key(|(rank, _)| *rank);
+        title.into_iter().chain(others.into_iter().take(4).map(|(_, field)| field)).collect()
+    }
+
+    /// The resource that an id in this field names.
+    pub fn referenced(&self, field: &Field) -> Option<&'static Resource> {
+        match self.shape.parents.iter().find(|parent| parent.field.wire() == field.wire()) {
+            Some(parent) => of_shape(parent.shape),
+            None if matches!(field.kind, Kind::Id) => referenced(field.wire()),
+            None => None,
+        }
+    }
+}
+
+/// A row's key.
+pub fn key_of(resource: &Resource, row: &Value) -> String {
+    resource.key().map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)))
+}
+
+/// What one row is called.
+pub fn title_of(resource: &Resource, row: &Value) -> String {
+    let own = (resource.presentation.title)(row);
+    own.unwrap_or_else(|| {
+        resource
+            .title()
+            .map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)))
+    })
+}
+
+/// How soon a field is a column: choices, short texts, references, switches, times. Others are none.
+fn rank(field: &Field) -> Option<usize> {
+    if field.access.sealing == Sealing::Secret {
+        return None;
+    }
+    Some(match field.kind {
+        Kind::Choice(_) | Kind::Numbered(_) => 0,
+        Kind::Text(rule) if rule.max <= LONGEST_COLUMN => 1,
+        Kind::Id => 2,
+        Kind::Bool => 3,
+        Kind::Int { .. } => 4,
+        Kind::Time => 5,
+        Kind::Text(_) | Kind::Bytes(_) | Kind::Object(_) | Kind::Ids | Kind::Texts(_) | Kind::Pairs(_) => {
+            return None;
+        }
+    })
+}
+
+/// The longest text that is a column, in characters.
+const LONGEST_COLUMN: usize = 320;
+
+/// What stands for itself in an address (RFC 3986, section 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A segment of an address.
+pub fn encoded(segment: &str) -> String {
+    utf8_percent_encode(segment, RESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, resources};
+
+    #[test]
+    fn every_resource_with_a_list_is_here() {
+        crate::resources::fill();
+        let names: Vec<&str> = resources().iter().map(|one| one.name).collect();
+        for name in ["User", "Group", "ClientApp", "Tenant", "Option", "SignInSession", "CustomAuditTrail"] {
+            assert!(names.contains(&name), "{name} is missing in {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_plain_resource_has_a_title_and_columns() {
+        crate::resources::fill();
+        let tenant = find("Tenant", false).unwrap();
+        let columns: Vec<&str> = tenant.columns().iter().map(|field| field.wire()).collect();
+        assert_eq!(columns.first(), Some(&"name"));
+        assert!(columns.len() > 2 && columns.len() <= 5, "{columns:?}");
+        assert!(tenant.create.is_some() && tenant.patch.is_some() && tenant.delete.is_some());
+    }
+
+    /// What has no page, with the reason, or the page that serves in its place.
+    const EXCUSED: &[(&str, &str)] = &[
+        ("ChangePasswordPublic", "is for who signs in"),
+        ("ResetPasswordTokenResponsePublic", "is for who signs in"),
+        ("RedeemTemporaryAccessPass", "is for who signs in"),
+        ("StartPasskeyRegistration", "is of a browser and its authenticator: sign-in pages offer it"),
+        ("FinishPasskeyRegistration", "as above"),
+        ("StartPasskeyAuthentication", "as above"),
+        ("FinishPasskeyAuthentication", "as above"),
+        ("GetUserImage", "its bodies are files: programs send them"),
+        ("SetUserImage", "as above"),
+        ("GetUserImageContent", "as above"),
+        ("CreateCustomAssetByExpander", "as above"),
+        ("ImportPasskeyTrust", "as above"),
+        ("GetUserByLoginName", "SearchUsers"),
+        ("GetAllGroupMembershipFromGroup", "the pages of groups"),
+        ("GetAllGroupMembershipFromUser", "the pages of groups"),
+        ("GetGroupMetadataByGroupIdEarlier", "GetGroupMetadataByGroupId"),
+        ("GetIdpTypeByName", "the list of types"),
+        ("GetOptionByTypeAndRefAndName", "the settings"),
+        ("GetOptionValueByTypeAndRefAndName", "the settings"),
+        ("GetOptionsByTypeAndRef", "the settings"),
+        ("GetCustomAssetMimeTypes", "the form of a file refuses others"),
+        ("GetEvents", "is for programs"),
+        ("GetUserDelta", "is for programs"),
+        ("GetGroupDelta", "is for programs"),
+        ("GetSignInEvents", "is for programs"),
+        ("StreamEvents", "is for programs"),
+        ("ReplayEventDeliveries", "is run by deliveries.rs"),
+        ("StreamSignInEvents", "is for programs"),
+        ("GetAuditTrailConsistencyProof", "is for who keeps checkpoints of their own"),
+        ("RefreshPasskeyTrust", "a job does it"),
+        ("GetPasskeyTrustStatus", "the page of health tells its failures"),
+        ("GetIdentityReplacementQueue", "the list of replacements"),
+        ("SetUserStateBatch", "acts on many rows"),
+        ("RemovePasswordBatch", "acts on many rows"),
+        ("RestorePasswordBatch", "acts on many rows"),
+        ("GetOperations", "PasskeyReadiness"),
+        ("GetAuditTrailCheckpoint", "the entries' pages, by the browser"),
+        ("GetViewTemplateContent", "views begin as a template"),
+        ("GetViewTemplateNames", "as above"),
+        ("PreviewView", "is run by editor/"),
+    ];
+
+    /// No operation is out of reach: it has a page, or a reason.
+    #[test]
+    fn every_operation_has_a_page() {
+        use chancery_resource::{Action, Method};
+        crate::resources::fill();
+        let mut reached: Vec<&str> = EXCUSED.iter().map(|(name, _)| *name).collect();
+        for one in resources() {
+            let own = [one.list, one.search, one.read, one.create, one.patch, one.delete];
+            reached.extend(own.into_iter().flatten().map(|op| op.name));
+            let has_form =
+                |op: &&&chancery_resource::Op| crate::pages::act::has_form(op) && op.method != Method::Get;
+            reached.extend(one.others.iter().filter(has_form).map(|op| op.name));
+            let relates = |op: &&&chancery_resource::Op| matches!(op.action, Action::Relate(..));
+            reached.extend(one.others.iter().filter(relates).map(|op| op.name));
+            reached.extend(one.of_all.iter().filter(has_form).map(|op| op.name));
+            for owned in &one.owned {
+                let own = [owned.list, owned.read, owned.create, owned.change, owned.delete];
+                reached.extend(own.into_iter().flatten().map(|op| op.name));
+                reached.extend(owned.others.iter().map(|op| op.name));
+            }
+        }
+        // pages of their own name the operations that they run
+        let sources = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+        let mut pages = String::new();
+        let mut folders = vec![sources.join("pages"), sources.join("resources")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    pages.push_str(&std::fs::read_to_string(path).unwrap());
+                }
+            }
+        }
+        let mut missing = Vec::new();
+        for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
+            for op in service.all() {
+                // forms change some members; lists are filtered by what their paths name
+                let is_other_way =
+                    matches!(
+                        op.action,
+                        Action::Replace | Action::ReplaceBatch | Action::CreateBatch | Action::DeleteBatch
+                    ) || (op.method == Method::Get && op.reply.is_list() && op.path.matches('{').count() > 0);
+                if !is_other_way
+                    && !reached.contains(&op.name)
+                    && !pages.contains(&format!("\"{}\"", op.name))
+                {
+                    missing.push(op.name);
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:#?}");
+        let unknown: Vec<_> = EXCUSED
+            .iter()
+            .filter(|(name, _)| {
+                ![&chancery_userstore::SERVICE, &chancery_management::SERVICE]
+                    .iter()
+                    .any(|service| service.all().any(|op| op.name == *name))
+            })
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Taking back what was just done: the form that does it, sealed into the address of the page that says so.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_web::AnswerBody;
+use http::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    render::see_other,
+    visit::{Visit, noted},
+};
+
+/// What seals are made for.
+const UNDO: &str = "console-undo";
+/// How long it is offered, in ms.
+const OFFERED_MS: i64 = 60_000;
+/// The longest that an address carries, in bytes: what takes more is not offered.
+const LONGEST: usize = 3_000;
+
+/// The form that takes something back.
+#[derive(Serialize, Deserialize)]
+pub struct Undo {
+    action: String,
+    fields: Vec<(String, String)>,
+    session: Vec<u8>,
+    until: i64,
+}
+
+impl Undo {
+    /// The form with these fields.
+    pub fn of(visit: &Visit<'_>, action: String, fields: Vec<(String, String)>) -> Self {
+        Self { action, fields, session: visit.visitor.digest.clone(), until: visit.now.0 + OFFERED_MS }
+    }
+}
+
+impl Visit<'_> {
+    /// Goes on to another page, which says what was done, and how to take it back.
+    pub fn done(&self, address: &str, note: &str, undo: &Undo) -> Response<AnswerBody> {
+        let text = serde_json::to_vec(undo).unwrap_or_default();
+        let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.app.context.master.seal(UNDO, &text));
+        let undo = if sealed.len() <= LONGEST { format!("&undo={sealed}") } else { String::new() };
+        see_other(&format!("{}{undo}", noted(address, note)))
+    }
+
+    /// The form that takes back what was done, while it is offered.
+    pub fn undo(&self) -> Option<Value> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(self.parameter("undo")?).ok()?;
+        let undo: Undo =
+            serde_json::from_slice(self.app.context.master.open(UNDO, &sealed)?.expose()).ok()?;
+        let is_good = undo.until > self.now.0 && undo.session == self.visitor.digest;
+        let fields = undo.fields.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+        let fields: Vec<Value> = fields.collect();
+        is_good.then(|| json!({ "action": undo.action, "label": self.words.page("undo"), "hidden": fields }))
+    }
+}

@@ -90,7 +90,8 @@ impl OfferedFactor {
             store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS)),
         ];
         let address = senders.into_iter().find(|sender| !sender.is_empty())?;
-        let has_server = has_own || store.is_some_and(|store| store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG));
+        let has_server =
+            has_own || store.is_some_and(|store| store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG));
         has_server.then_some(Sender { mfa_instance: has_own.then_some(self.id), address })
     }
 }

@@ -40,7 +40,8 @@ fn no_two_folders_of_a_crate_import_each_other() {
         fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     for folder in folders {
-        let circles = circles(&imports(&folder.join("src")));
+        let imports = imports(&folder.join("src"));
+        let circles = circles(&imports);
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         if !circles.is_empty() {
             assert!(CIRCULAR.contains(&name.as_str()), "{name}: {circles:?} import each other");

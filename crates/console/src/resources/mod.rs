@@ -19,7 +19,6 @@ mod identity_replacement;
 mod idp_instance;
 mod mfa_instance;
 mod option;
-mod passkey;
 pub mod recovery_transaction;
 mod role_assignment;
 mod scim_token;
@@ -35,11 +34,10 @@ use chancery_userstore as store;
 use crate::shell::{directory, presentation::Presentation};
 
 /// The presentations, each with the shape of its resource.
-static PRESENTATIONS: [(&Shape, &Presentation); 33] = [
+static PRESENTATIONS: &[(&Shape, &Presentation)] = &[
     (&store::user::USER, &user::PRESENTATION),
     (&store::group::GROUP, &group::PRESENTATION),
     (&store::passkey::ACCESS_PASS, &access_pass::PRESENTATION),
-    (&store::passkey::PASSKEY, &passkey::PRESENTATION),
     (&store::passkey::RECOVERY, &recovery_transaction::PRESENTATION),
     (&store::scim_token::SCIM_TOKEN, &scim_token::PRESENTATION),
     (&store::audit_trail::AUDIT_TRAIL, &audit_trail::OF_STORE),
@@ -90,7 +88,7 @@ mod tests {
     #[test]
     fn each_presentation_is_of_one_resource() {
         fill();
-        for (shape, _) in &PRESENTATIONS {
+        for (shape, _) in PRESENTATIONS {
             let own = directory::resources().iter().filter(|one| std::ptr::eq(one.shape, *shape));
             assert_eq!(own.count(), 1, "{}", shape.name);
         }

@@ -104,7 +104,7 @@ mod tests {
     /// What the rule of the interface refuses, as operations say it; which fields of forms it refuses, the fields do.
     #[test]
     fn what_is_protected_follows_from_declarations() {
-        let protected = |name: &&str| crate::is_protected(operations().find(|op| op.name == *name).unwrap());
+        let protected = |name: &&str| super::is_protected(operations().find(|op| op.name == *name).unwrap());
         let all = [
             "ResetPassword",
             "SetUserState",

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn explanations_are_of_what_is_declared() {
         let mut declared = HashSet::new();
-        for op in super::directory::operations() {
+        for op in directory::operations() {
             let form = crate::pages::act::fields(op);
             declared.extend(op.shape.fields.iter().chain(form).map(|field| field.about.trim()));
             declared.extend(op.shape.relations.iter().map(|relation| relation.about.trim()));

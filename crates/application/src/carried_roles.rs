@@ -1,7 +1,7 @@
 //! Which roles users and groups of a store carry: those of the platform users and groups that they are, directly or through
 //! groups at any depth. `chancery_auth` reads the same for a person who signs in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
@@ -299,18 +299,49 @@ fn through_groups(
     if groups.is_empty() {
         return Ok(());
     }
+    // the search through all groups costs several times as much, and few people need it
+    let users = near_groups(tx, instance, rows.keys().copied(), groups)?;
+    if users.is_empty() {
+        return Ok(());
+    }
     let mut sql = Sql::new(
         "WITH RECURSIVE above (id, rid) AS (SELECT s.id, m.group_rid FROM idp_instance o \
          JOIN user_account s ON s.store = o.rid JOIN group_member m ON m.user_rid = s.rid WHERE o.id = ",
     )
     .bind(instance)
     .push(" AND s.id IN ");
-    sql.add_list(rows.keys().copied().map(Value::Id));
+    sql.add_list(users.into_iter().map(Value::Id));
     granted_above(tx, sql, groups, |user, granted| {
         for id in rows.get(&user).into_iter().flatten() {
             carry(*id, granted, found);
         }
     })
+}
+
+/// Finds those users of a store who are in one of these groups, or in a group that is in others: nobody else has what was granted
+/// to these groups.
+fn near_groups(
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    users: impl Iterator<Item = Uuid>,
+    groups: &RoleGroups,
+) -> Result<HashSet<Uuid>, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT s.id FROM idp_instance o JOIN user_account s ON s.store = o.rid \
+         JOIN group_member m ON m.user_rid = s.rid JOIN user_group g ON g.rid = m.group_rid WHERE o.id = ",
+    )
+    .bind(instance)
+    .push(" AND s.id IN ");
+    sql.add_list(users.map(Value::Id));
+    sql.add(" AND (EXISTS (SELECT 1 FROM group_edge e WHERE e.child_rid = g.rid) OR g.id IN ");
+    sql.add_list(groups.keys().copied().map(Value::Id));
+    sql.add(")");
+    let mut found = HashSet::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.insert(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Finds what was granted to the groups that rows are in, and to those above. `begin` selects the pairs of a row's id and a

@@ -8,6 +8,7 @@ const WORKING: &str = "it is something that happens, and not how something is to
 pub const LEFT_OUT: &[(&str, &str)] = &[
     ("ApplicationGroup", PERSON),
     ("ApplicationUser", PERSON),
+    ("ApplicationUserProfile", PERSON),
     ("AuditTrail", RECORD),
     ("ClientAppMetadata", "what applications note about themselves; it has no batches"),
     ("ClientAppRefusal", RECORD),

@@ -124,7 +124,7 @@ impl Completion {
     /// The same, where an external provider told this.
     #[must_use]
     pub fn with_told(mut self, told: ToldElsewhere) -> Self {
-        self.circumstances.told = Some(told);
+        self.circumstances.told = Some(Arc::new(told));
         self
     }
 

@@ -111,7 +111,7 @@ impl Circumstances {
     pub(crate) fn told_of(&self, identified: &Identified) -> Option<&ToldElsewhere> {
         let is_it =
             |told: &&ToldElsewhere| (told.person, told.instance) == (identified.person, identified.instance);
-        self.told.as_ref().filter(is_it)
+        self.told.as_deref().filter(is_it)
     }
 
     /// Takes the address and the number of a person from elsewhere from what the provider told in this flow, else in the session.

@@ -129,7 +129,7 @@ pub struct Circumstances {
     pub(crate) device: Option<Device>,
     is_of_device: bool,
     /// What an external identity provider told in this flow.
-    pub(crate) told: Option<ToldElsewhere>,
+    pub(crate) told: Option<Arc<ToldElsewhere>>,
     /// The tenants with a range of addresses that holds the browser's.
     in_range: Vec<Uuid>,
     /// What all operations share.
@@ -153,7 +153,7 @@ impl Circumstances {
             prefers_password: kept.prefers_password,
             device: visit.device.clone().map(|value| Device::of(&provider.context.master, value)),
             is_of_device: kept.device.is_some(),
-            told: kept.told.clone(),
+            told: kept.told.clone().map(Arc::new),
             app: Arc::clone(provider.context),
         }
     }

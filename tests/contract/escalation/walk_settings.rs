@@ -43,7 +43,8 @@ const REMOVABLE: [&str; 3] = ["ClientAppKeySet", "ClientAppRedirectUri", "Client
 const OPEN_WHEN_NEW: [&str; 5] = ["IdpInstance", "MfaInstance", "Tenant", "CertStore", "ClientApp"];
 
 /// The resources that are not protected: what people see, what tokens say, who is a customer, and what ends a sign-in.
-const UNPROTECTED: [&str; 13] = [
+const UNPROTECTED: [&str; 14] = [
+    "ApplicationUserProfile",
     "ClaimRule",
     "CustomAsset",
     "CustomView",

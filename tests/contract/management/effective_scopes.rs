@@ -130,7 +130,7 @@ on_both_engines! {
             scopes.sort_unstable();
             seen.sort_unstable();
             assert_eq!(scopes, seen);
-            assert_eq!(told["permissions"], json!(["ApplicationGroup.Read", "ApplicationUser.Read"]));
+            assert_eq!(told["permissions"], json!(["ApplicationGroup.Read", "ApplicationUser.Read", "ApplicationUserProfile.Read"]));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chancery_record::Value;
 use chancery_resource::{Action, Method, Op, Reply};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -23,12 +24,13 @@ const REFUSED: [(&str, &[&str]); 3] = [
 const EVERYONES: [&str; 1] = ["GetIdpType"];
 
 /// Parameters that name nothing of ours: the resource, the parameter and a word for it.
-const WORDS: [(&str, &str, &str); 5] = [
+const WORDS: [(&str, &str, &str); 6] = [
     ("CertStore", "{type}", "OidcTokenSigning"),
     ("Option", "{type}", "Tenant"),
     ("Option", "{name}", "SessionSliding"),
     ("IdpType", "{name}", "Google"),
     ("CustomView", "{viewName}", "SignIn"),
+    ("ApplicationUserProfile", "{applicationUserId}", "{ApplicationUser 1}"),
 ];
 
 /// What is in `Default`: the ground, and the key of one of each resource.
@@ -61,7 +63,16 @@ async fn ours(world: &World) -> Ours {
     for resource in ["ApplicationUser", "ApplicationGroup"] {
         keys.insert(resource, ground.text(&format!("{{{resource} 1}}"), 0));
     }
+    keys.insert("ApplicationUserProfile", answer_of(world, &keys["ApplicationUser"]).await);
     Ours { ground, keys }
+}
+
+/// What a person answered to a questionnaire; its key.
+async fn answer_of(world: &World, person: &str) -> String {
+    let insert = "INSERT INTO platform_profile (application_user_rid, key, value, concurrency_token) \
+        SELECT rid, 'an-answer', 'x', 'a-token' FROM application_user WHERE id = ?1";
+    world.sql(vec![(insert, vec![Value::Id(person.parse().unwrap())])]).await;
+    "an-answer".to_owned()
 }
 
 /// Has a directory want to remove somebody with a role; the id of what that leaves.

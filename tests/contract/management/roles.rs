@@ -80,6 +80,7 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/CertStore/{id}/idpinstances", SUBSCRIPTION, TENANT),
     ("/CustomAuditTrail", NOBODY, TRAILS),
     ("/ApplicationUser", NOBODY, DATA),
+    ("/ApplicationUser/{applicationUserId}/ApplicationUserProfile", SUBSCRIPTION, DATA),
     ("/ApplicationGroup", NOBODY, DATA),
     ("/ApplicationUser/{id}/signout", ADMINISTRATORS, DATA),
     ("/SignInSession", ADMINISTRATORS, ADMINISTRATORS),

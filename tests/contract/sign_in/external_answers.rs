@@ -64,8 +64,9 @@ on_both_engines! {
             let caller = world.client_in(subscription, &format!("{role} {status}"), &[(role, tenant, None)]).await;
             assert_eq!(caller.put(&one, body.clone()).await.status.as_u16(), status, "{role}");
         }
-        let long = json!({ "value": "x".repeat(4_001), "concurrencyToken": world.admin.get(&one).await.json()["concurrencyToken"] });
-        assert_eq!(pointers(&world.admin.patch(&one, long).await.problem(400, "invalid-request")), ["/value"]);
+        let token = world.admin.get(&one).await.json()["concurrencyToken"].clone();
+        let long = json!({ "key": "department", "value": "x".repeat(4_001), "concurrencyToken": token });
+        assert_eq!(pointers(&world.admin.put(&one, long).await.problem(400, "invalid-request")), ["/value"]);
         let (_, answer) = external::sign_in(&world, &home, &provider, &[]).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["department"], "Engines");

@@ -63,14 +63,6 @@ pub static PROFILES: &[Op] = &[
         "Replaces an entry's value.",
     ),
     entry(
-        "PatchApplicationUserProfile",
-        M::Patch,
-        ENTRY,
-        SubscriptionAdmin,
-        A::Patch,
-        "Changes an entry's value.",
-    ),
-    entry(
         "DeleteApplicationUserProfile",
         M::Delete,
         ENTRY,

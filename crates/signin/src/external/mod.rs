@@ -203,7 +203,7 @@ impl Provider<'_> {
             Ended::Decided(decided, told) => {
                 // a session keeps it, where there is one already
                 kept.told = matches!(decided, Decided::GoOn(_)).then_some(told);
-                circumstances.told = kept.told.clone();
+                circumstances.told = kept.told.clone().map(Arc::new);
                 (self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)
             }
         })

@@ -57,6 +57,7 @@ pub fn fields(text: &str) -> HashMap<String, String> {
 
 /// How the provider behaves: what is said in the place of what is right.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub struct Behaviour {
     /// Members of the discovery document; null leaves one out.
     pub document: Value,

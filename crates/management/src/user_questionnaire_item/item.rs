@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn an_answer_is_bounded_whatever_the_item_says() {
         let takes = |max_length, min_length, letter: &str, count| {
-            Item { max_length, min_length, ..item() }.has_room_for(&letter.repeat(count))
+            Item { min_length, max_length, ..item() }.has_room_for(&letter.repeat(count))
         };
         for (max_length, min_length, letter, most) in [
             (None, None, "x", 3_072),

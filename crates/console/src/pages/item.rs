@@ -272,7 +272,7 @@ async fn item_page(
         None => words.page("read_only").to_owned(),
     };
     let avatar = resource.presentation.picture(row);
-    let icon = avatar.is_null().then(|| resource.presentation.icon);
+    let icon = avatar.is_null().then_some(resource.presentation.icon);
     let page = FormPage {
         back: json!({ "href": address, "label": label(visit, resource) }),
         heading: title,

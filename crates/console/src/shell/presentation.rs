@@ -53,6 +53,10 @@ pub type Handler = for<'a> fn(&'a Visit<'a>, &'static Resource, [&'a str; 2]) ->
 /// Makes cards of a row's page.
 pub type Cards = for<'a> fn(&'a Visit<'a>, Item<'a>) -> Boxed<'a, Result<Vec<Card>, Problem>>;
 
+/// Finds what an operation on a row needs and does not have, with the row and the address of its page: the key of the text, and where
+/// it is set.
+pub type FindLack = fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'static str, String)>;
+
 /// Finds names that the fields of rows do not lead to.
 pub type FindNames =
     for<'a> fn(&'a Visit<'a>, &'static Resource, &'a [Value]) -> Boxed<'a, Result<Names, Problem>>;
@@ -271,7 +275,7 @@ pub struct Presentation {
     /// Whether an operation changes anything of a row as it is: what does not is not offered.
     pub has_effect: fn(&Op, &Value) -> bool,
     /// What an operation needs and does not have: the key of the text, and where it is set.
-    pub lacks: fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'static str, String)>,
+    pub lacks: FindLack,
     /// What can be made for a row.
     pub makes: &'static [Making],
     /// What can be done with a row besides.

@@ -66,7 +66,7 @@ pub async fn run(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let is_judged = one(&visit.form, "query").is_some();
+    let is_begun = one(&visit.form, "query").is_none();
     let (op, body) = match one(&visit.form, "query") {
         Some(query) => (operation!("CompleteIdpInstanceTrial"), Some(json!({ "query": query }))),
         None => (beginning(), None),
@@ -76,7 +76,7 @@ pub async fn run(
     input.body = body;
     let told = visit.perform(input).await?.json();
     let mut cards = vec![checklist(visit, resource, key, &told)];
-    if !is_judged {
+    if is_begun {
         let on = told.get("url").and_then(Value::as_str).map(|url| Line {
             icon: Some("arrow-right"),
             text: words.page("provider_go").into(),
@@ -103,7 +103,7 @@ pub async fn run(
             ..Card::default()
         });
     }
-    let has_passed = is_judged && told.get("passed") == Some(&json!(true));
+    let has_passed = !is_begun && told.get("passed") == Some(&json!(true));
     page(visit, resource, key, (cards, has_passed)).await
 }
 

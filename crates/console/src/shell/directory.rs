@@ -219,7 +219,7 @@ pub fn of_shape(shape: &Shape) -> Option<&'static Resource> {
     resources().iter().find(|one| std::ptr::eq(one.shape, shape))
 }
 
-/// The name of an operation that a service declares. [`operation_name`](self::operation_name) makes it, so that a misspelt name does not
+/// The name of an operation that a service declares. [`operation_name`] makes it, so that a misspelt name does not
 /// compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationName(&'static str);

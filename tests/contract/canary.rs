@@ -53,6 +53,7 @@ const FITTING: &[(&str, &str, &str)] = &[
     ("CustomAsset", "data", "endpZWJlbDA%"),
     ("EventSubscription", "headers", r#"{"X-Zwiebel": "zwiebel %"}"#),
     ("EventSubscription", "types", r#"["zwiebel.%"]"#),
+    ("IdpInstance", "icon", "/assets/global/zwiebel-%.svg"),
     ("SecurityContact", "value", "zwiebel-%@fink.example"),
 ];
 

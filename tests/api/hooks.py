@@ -33,6 +33,8 @@ RULES = [
     (r"(/\d+)?/expiresOn", r"is more than two years from now"),
     # a network has a form that differs by family
     (r"(/\d+)?/networks", r"\[\d+\] must be a network such as .*"),
+    # the location of an asset has a form; an instance keeps what version 1 once stored
+    (r"(/\d+)?/icon", r"is no location of a custom asset: .*"),
     # a location has a form, in a batch of locations too
     (r"/\d+", r"is no key of this resource"),
     # version 1: what a patch may write, what is there for it, and what comes of it

@@ -25,8 +25,8 @@ pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Ve
     find(context, tx, users, |_| true)
 }
 
-/// Finds the roles that users of the store carry, at least those that count against who acts; all of them where that is somebody
-/// without roles.
+/// Finds the roles that users of the store carry, at least those that the caller's roles do not cover; all of them if the caller has
+/// no roles.
 ///
 /// # Errors
 /// The store's.
@@ -54,8 +54,8 @@ fn find(
     let mut found = Vec::new();
     let (elsewhere, groups) = match &carriers {
         Some(carriers) => {
-            let is_asked = carriers.has_people(&counts) || carriers.has_groups_beside(store, &counts);
-            let elsewhere = if is_asked {
+            let is_needed = carriers.has_people(&counts) || carriers.has_groups(&counts);
+            let elsewhere = if is_needed {
                 roles_of_identities(tx, store, users, carriers, &mut found)?
             } else {
                 Elsewhere::new()

@@ -1,9 +1,10 @@
 //! Entries of platform users who come from no user store, by key: what they answered when they signed in.
 //! Administrators correct and delete them.
 
-use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, Record as _, SHOWN, Token, record};
+use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, Record as _, SHOWN, Token, Value, record};
 use chancery_resource::{
-    Context, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, new_row,
+    Context, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, load_keys, new_row,
+    update,
 };
 use uuid::Uuid;
 
@@ -44,7 +45,7 @@ pub const fn entries() -> Relation {
     .showing(const { &[ApplicationUserProfile::KEY.field(), ApplicationUserProfile::VALUE.field()] })
 }
 
-/// Adds entries to a platform user, who has none of these keys.
+/// Adds entries to a platform user, and gives a value to those that have none.
 ///
 /// # Errors
 /// Errors of the store; a key or value that no entry can have.
@@ -55,12 +56,23 @@ pub fn add_entries(
     entries: &[(String, String)],
 ) -> Result<(), Problem> {
     let owner = load(context, tx, &APPLICATION_USER, None, person.into())?.as_owner(&APPLICATION_USER)?;
+    let keys: Vec<Value> = entries.iter().map(|(key, _)| key.as_str().into()).collect();
+    let known = load_keys(context, tx, &APPLICATION_USER_PROFILE, Some(&owner), &keys)?;
     for (key, value) in entries {
+        let value = Some(EntryValue::new(value.clone()).map_err(StoreError::Internal)?);
+        let concurrency_token = chancery_record::FieldType::from_value(context.new_token())?;
+        if let Some(was) = known.get(key) {
+            let mut values = was.values.clone();
+            ApplicationUserProfile::VALUE.set(&mut values, value)?;
+            ApplicationUserProfile::CONCURRENCY_TOKEN.set(&mut values, concurrency_token)?;
+            update(context, tx, &APPLICATION_USER_PROFILE, was, &values)?;
+            continue;
+        }
         let entry = ApplicationUserProfile {
             application_user_id: ApplicationUserId(owner.id),
             key: Key::new(key.clone()).map_err(StoreError::Internal)?,
-            value: Some(EntryValue::new(value.clone()).map_err(StoreError::Internal)?),
-            concurrency_token: chancery_record::FieldType::from_value(context.new_token())?,
+            value,
+            concurrency_token,
         };
         let values = new_row(context, &APPLICATION_USER_PROFILE, Some(&owner), entry.into_values())?;
         insert(context, tx, &APPLICATION_USER_PROFILE, Some(&owner), &values)?;

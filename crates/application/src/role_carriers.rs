@@ -46,7 +46,8 @@ impl RoleCarriers {
         Ok(known.as_ref().clone())
     }
 
-    /// Reads them; `None` where they are too many.
+    /// Reads them; `None` where they are too many. Also where a role is assigned that this release does not know, such as one of a newer
+    /// release that runs beside it: then each transaction looks up the roles of its people, and only whoever has that role is refused.
     fn read(tx: &mut Tx<'_>) -> Result<Option<Self>, StoreError> {
         let count = format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MOST + 1);
         let count = tx.one(&count, &[], |row| row.int(0))?;
@@ -62,8 +63,12 @@ impl RoleCarriers {
              CROSS JOIN application_group_identity i {BELONGS} WHERE r.principal_type = 'PlatformGroup' \
              AND p.id = r.principal_id AND i.application_group_rid = p.rid"
         );
-        let mut found = Self::default();
+        let (mut found, mut unknown) = (Self::default(), None);
         tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
+            if RoleType::of(row.text(1)?).is_none() {
+                unknown = Some(row.text(1)?.to_owned());
+                return Ok(());
+            }
             let (id, granted) = (row.id(0)?, read_granted(row)?);
             if index == 0 {
                 found.people.entry(id).or_default().push(granted);
@@ -73,6 +78,13 @@ impl RoleCarriers {
             }
             Ok(())
         })?;
+        if let Some(role) = unknown {
+            tracing::error!(
+                role,
+                "a role that this release does not know is assigned: whoever has it cannot be written"
+            );
+            return Ok(None);
+        }
         Ok(Some(found))
     }
 
@@ -86,10 +98,9 @@ impl RoleCarriers {
         self.people.get(&person).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a group of another store than this has one of these roles.
-    pub fn has_groups_beside(&self, store: Uuid, counts: impl Fn(&Granted) -> bool) -> bool {
-        let others = self.groups.iter().filter(|(instance, _)| **instance != store);
-        others.flat_map(|(_, groups)| groups.values().flatten()).any(counts)
+    /// Whether a group of a store has one of these roles.
+    pub fn has_groups(&self, counts: impl Fn(&Granted) -> bool) -> bool {
+        self.groups.values().flat_map(|groups| groups.values().flatten()).any(counts)
     }
 
     /// The groups of a store that have one of these roles, each with all its roles.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::custom_asset::content_path;
 use chancery_presentation::{
     asset,
     language::Language,
@@ -162,7 +163,7 @@ fn put(
 
 /// The address of a logo: a location is that of an asset.
 fn logo(value: &str) -> String {
-    if value.starts_with('/') { format!("/content{value}") } else { value.to_owned() }
+    if value.starts_with('/') { content_path(value) } else { value.to_owned() }
 }
 
 /// The views of these owners, each by its location and, those of the nearer owners last, by its name: of the installation, the

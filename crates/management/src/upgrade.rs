@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, views with
-/// elements or attributes that are not allowed, and what is not served: settings of client apps, identity providers of
-/// some types, federated identities and request URIs.
+/// elements or attributes that are not allowed, and what is not served: settings of client apps, federated
+/// identities and request URIs.
 ///
 /// # Errors
 /// Errors of the store.

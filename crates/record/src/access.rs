@@ -90,7 +90,7 @@ pub struct Access {
     pub audited: bool,
     /// Whether the documents list it in request bodies, where it is ignored.
     pub repeated: bool,
-    /// Whether a PUT without it keeps it, though it can be empty: callers from before it was there do not know it.
+    /// Whether a PUT that omits it leaves it unchanged although it is nullable, for clients that predate it.
     pub kept: bool,
     /// An example for the documents, where that of its type would mislead.
     pub example: Option<&'static str>,

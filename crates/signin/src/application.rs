@@ -285,17 +285,11 @@ pub enum ResetWay {
 }
 
 impl OfferedStore {
-    /// Whether it has what it takes to send mail.
-    pub fn sends_mail(&self) -> bool {
-        self.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
-            && self.options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
-    }
-
     /// How a link that resets a password gets to its users.
     pub fn reset_way(&self) -> ResetWay {
         if self.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
             ResetWay::None
-        } else if self.sends_mail() {
+        } else if self.options.sends_mail() {
             ResetWay::Mail
         } else {
             ResetWay::Program

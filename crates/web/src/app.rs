@@ -137,7 +137,6 @@ pub struct App {
     pub(crate) proof_limiter: ProofLimiter,
     /// The same, of people on pages.
     pub(crate) sign_in_limiter: ProofLimiter,
-    pub(crate) failed_sign_in_time: Duration,
     /// Pages for who is not signed in.
     pub(crate) page_limiter: Limiter,
     /// Devices that ask to be let in, of client apps that prove nothing.
@@ -247,7 +246,6 @@ impl App {
             warnings: Warnings::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
-            failed_sign_in_time: limits.failed_sign_in_time,
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
             device_limiter: Limiter::new(limits.public_rate.map(|limit| limit.min(DEVICES))),
             resets: Arc::new(Semaphore::new(RESETS)),

@@ -169,7 +169,7 @@ export async function providerConnected(opened, picture) {
   await german.page.goto(left)
   hold('who left goes on from its page', await german.page.locator('.acts a.main[href$="/connect"]').count() === 1)
   await german.page.locator('[data-later] li').first().waitFor()
-  hold('who came by it comes after the page', (await german.page.textContent('main')).includes('Noch niemand'))
+  hold('who came by it comes after the page', (await german.page.textContent('main')).includes('noch niemand angemeldet'))
   hold('no step complains', german.complaints.length === 0, german.complaints.join('; '))
   await german.context.close()
   stand.close()

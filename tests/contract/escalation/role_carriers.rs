@@ -105,6 +105,27 @@ on_both_engines! {
         assert_eq!(change(&helper, &at_own).await, 202);
     }
 
+    /// A person can be two users of one store, while an identity is replaced.
+    async fn another_identity_in_the_same_store_counts_at_once(world: World) {
+        let helper = helper(&world).await;
+        let boss = person(&world, "boss", None).await;
+        let platform = platform_user(&world, &boss).await;
+        let top = group(&world, "top", Some(("SystemAdmin", json!({})))).await;
+        let members = world.path(&format!("/Group/{}/users", id(&top)));
+        world.admin.put(&members, json!({ "relatedIds": [boss["id"]] })).await.expect(202);
+        // made since, so that it is no platform user of its own
+        let next = world.user("next").await;
+        let path = world.path(&format!("/User/{}", id(&next)));
+        assert_eq!(change(&helper, &path).await, 202);
+        let body = json!({
+            "platformUserId": platform["id"],
+            "replacementIdpInstanceId": default_store(&world).await["id"], "replacementUniqueUserId": next["id"],
+            "reason": "moved",
+        });
+        world.admin.post(&format!("{MANAGEMENT}/identity-replacements"), body).await.expect(201);
+        assert_eq!(change(&helper, &path).await, 403);
+    }
+
     /// Where more roles are assigned than are cached, they are looked up for each person.
     async fn many_assignments_are_looked_up(world: World) {
         let helper = helper(&world).await;

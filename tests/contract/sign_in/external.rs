@@ -391,13 +391,35 @@ on_both_engines! {
     }
 
     /// An authenticator of ours beside a provider's sign-in.
-    async fn a_second_factor_of_ours_is_enrolled_and_asked_for(world: World) {
+    async fn a_second_factor_of_ours_is_enrolled_and_requested(world: World) {
         let (home, provider, _) = set_up(&world).await;
         second_factor::ask_for(&world, &home, "totp").await;
-        let mut browser = Browser::new(&world);
-        let page = browser.open(&home.request(&[])).await;
-        let page = come_by(&mut browser, &page, "Partner", &provider).await;
+        let come = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            let page = come_by(&mut browser, &page, "Partner", &provider).await;
+            (browser, page)
+        };
+        let (mut browser, page) = come().await;
         assert!(page.html.contains("otpauth://totp/"), "{}", page.html);
+        let secret = second_factor::between(&page.html, "class=\"secret\"><code>", "<").to_owned();
+        let shown = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 0))]).await;
+        let next = browser.submit(&shown, &[]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "{}", shown.html);
+        let (mut browser, page) = come().await;
+        assert!(!page.html.contains("otpauth:") && page.html.contains("one-time-code"), "{}", page.html);
+        let next = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 1))]).await;
+        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["amr"], json!(["fed", "mfa", "otp"]));
+        // five wrong codes lock the person, whatever code comes next
+        for _ in 0..5 {
+            let (mut browser, page) = come().await;
+            browser.submit(&page, &[("code", "000000")]).await;
+        }
+        let (mut browser, page) = come().await;
+        let locked = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 1))]).await;
+        assert!(locked.html.contains("The account is locked"), "{}", locked.html);
     }
 
     async fn a_provider_s_new_key_is_found(world: World) {

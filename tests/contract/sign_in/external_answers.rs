@@ -70,7 +70,13 @@ on_both_engines! {
         let (_, answer) = external::sign_in(&world, &home, &provider, &[]).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["department"], "Engines");
-        // what is deleted is told no more, and asked again
+        // what is emptied is in no token, and asked again
+        let empty = json!({ "key": "department", "value": null, "concurrencyToken": token });
+        world.admin.put(&one, empty).await.expect(202);
+        let question = asked(&world, &home, &provider).await;
+        let tokens = answered(&world, &home, question, &item, "Works").await;
+        assert_eq!(claims(&tokens["id_token"])["department"], "Works");
+        // what is deleted is in no token, and asked again
         world.admin.delete(&one).await.expect(204);
         assert_eq!(external::people(&world, &instance).await[0]["userProfiles"], json!([]));
         let question = asked(&world, &home, &provider).await;

@@ -7,7 +7,7 @@ use super::{
     BASE, Home, PASSWORD,
     administrator::console,
     browser::{Browser, Page},
-    change, claim_rules, claims, external, first, parameter,
+    change, claim_rules, claims, external, first, parameter, relate,
     second_factor::typed,
     tenant_option,
 };
@@ -393,6 +393,23 @@ on_both_engines! {
         let body = json!({ "label": "Your private address?", "concurrencyToken": item["concurrencyToken"] });
         both.patch(&path, body).await.problem(403, "forbidden");
         asking(&world.admin, "phoneNumber").await.expect(201);
+    }
+
+    /// Answers of people from elsewhere are in platform users, which client apps of other tenants read.
+    async fn who_asks_users_of_a_provider_administers_its_subscription(world: World) {
+        let home = Home::new(&world).await;
+        let provider = crate::management::instance::make(&world, "Partner", "OpenIdConnect").await;
+        relate(&world, &format!("/IdpInstance/{}/tenants", id(&provider)), &[home.tenant.as_str()]).await;
+        let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
+        let (tenant, store) = (home.tenant.parse().unwrap(), id(&store).parse().unwrap());
+        let roles = [("TenantAdmin", Some(tenant), None), ("UserStoreAdmin", None, Some(store))];
+        let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Your department?" });
+        let path = format!("{BASE}/UserQuestionnaireItem");
+        let below = world.client("below", &roles).await;
+        let problem = below.post(&path, item.clone()).await.problem(403, "forbidden");
+        assert_eq!((&problem["role"], &problem["id"]), (&json!("SubscriptionAdmin"), &provider["id"]));
+        let own = world.client("own", &[("SubscriptionAdmin", None, None)]).await;
+        own.post(&path, item).await.expect(201);
     }
 
     async fn a_required_question_is_asked_before_many_optional_ones(world: World) {

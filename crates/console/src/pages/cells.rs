@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::shell::{
     fields::{Cell, plain},
-    presentation::{Names, Told},
+    presentation::{CellContext, Names},
 };
 
-/// So long before its end a certificate is called to mind, in ms.
+/// How long before expiry a certificate is flagged, in ms.
 pub const SOON_MS: i64 = 30 * 24 * 3_600_000;
 
 /// A member of a row as text.
@@ -25,14 +25,14 @@ pub fn full_name(row: &Value) -> String {
 }
 
 /// A person, by the full name and the login name.
-pub fn person(row: &Value, _: Told<'_>) -> Cell {
+pub fn person(row: &Value, _: CellContext<'_>) -> Cell {
     let (full, login) = (full_name(row), member(row, "loginName"));
     let sub = if full == login { String::new() } else { login };
     Cell::of("title", full).with_sub(sub)
 }
 
 /// A row, by its name.
-pub fn name(row: &Value, _: Told<'_>) -> Cell {
+pub fn name(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of("title", member(row, "name"))
 }
 
@@ -49,6 +49,6 @@ pub fn named(row: &Value, wire: &str, names: &Names) -> Option<Cell> {
 }
 
 /// The client app that a row names.
-pub fn client_app(row: &Value, (_, names): Told<'_>) -> Cell {
+pub fn client_app(row: &Value, (_, names): CellContext<'_>) -> Cell {
     named(row, "clientAppId", names).unwrap_or_else(Cell::none)
 }

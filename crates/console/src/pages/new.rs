@@ -15,7 +15,7 @@ use crate::shell::{
     call::call,
     carried::is_protected,
     directory::{Resource, encoded, key_of},
-    fields::{filled, is_kept, is_made_and_told},
+    fields::{filled, is_kept, is_shown_once},
     navigation::label,
     parts::FormPage,
     proof::is_wanted,
@@ -101,10 +101,10 @@ fn shown_once(
     secret_page(visit, secret, &link).map(Some)
 }
 
-/// The secret that an answer tells this once.
+/// The secret that only this response contains.
 pub fn secret_of<'a>(resource: &Resource, answer: &'a Value) -> Option<&'a str> {
-    let made = || resource.shape.fields.iter().find(|field| is_made_and_told(field)).map(Field::wire);
-    let told = resource.presentation.told_once.or_else(made);
+    let made = || resource.shape.fields.iter().find(|field| is_shown_once(field)).map(Field::wire);
+    let told = resource.presentation.shown_once.or_else(made);
     told.and_then(|member| answer.get(member)).and_then(Value::as_str)
 }
 

@@ -25,7 +25,7 @@ use crate::shell::{
     visit::{Visit, done, nothing_here, one},
 };
 
-pub use self::stored::{value_of, wrong};
+pub use self::stored::value_of;
 pub use crate::shell::settings_access::{are_offered, can_be_set, owners};
 
 /// The most options of one owner that a page shows.
@@ -198,12 +198,12 @@ fn tokens(all: &[Setting]) -> Map<String, Value> {
 pub struct Wrong {
     name: String,
     detail: String,
-    /// The status of the page that tells it.
+    /// The HTTP status of the error page.
     pub status: u16,
 }
 
 impl Wrong {
-    /// It, as the summary of a form says it.
+    /// The error as an entry of the form's summary.
     pub fn told(&self, visit: &Visit<'_>) -> Value {
         json!({ "text": format!("{}: {}", visit.words.option(&self.name), self.detail), "href": format!("#f-{}", self.name) })
     }
@@ -346,7 +346,7 @@ pub async fn save(
     }
 }
 
-/// What became of a form of settings.
+/// The outcome of saving a settings form.
 pub enum Kept<'a> {
     /// It changes nothing.
     Nothing,

@@ -3,7 +3,6 @@
 use chancery_management::{
     client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, role_assignment::ROLE_ASSIGNMENT,
 };
-use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Permit, Problem, Shape};
 use chancery_userstore::user::USER;
 use chancery_web::Input;
@@ -74,11 +73,7 @@ fn mail(visit: &Visit<'_>) -> Option<(String, bool)> {
 /// Whether the chosen store has what it takes to send mail.
 pub fn sends_mail(visit: &Visit<'_>) -> bool {
     let store = visit.visitor.store.as_ref();
-    store.is_some_and(|store| {
-        let options = &store.scope.options;
-        options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
-            && options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
-    })
+    store.is_some_and(|store| store.scope.options.sends_mail())
 }
 
 /// Some rows of a resource, for who may list and change it.

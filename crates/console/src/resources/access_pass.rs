@@ -4,7 +4,7 @@ use crate::shell::{directory::operation_name, presentation::Presentation};
 
 /// How access passes are presented: what was made is shown once.
 pub static PRESENTATION: Presentation = Presentation {
-    told_once: Some("value"),
+    shown_once: Some("value"),
     apart: &[operation_name!("RedeemTemporaryAccessPass")],
     ..Presentation::STANDARD
 };

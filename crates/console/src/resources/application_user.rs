@@ -13,7 +13,7 @@ use crate::{
         boxed::boxed,
         directory::operation_name,
         fields::Cell,
-        presentation::{Acts, Presentation, Rights, Told},
+        presentation::{Acts, CellContext, Presentation, Rights},
     },
 };
 
@@ -40,7 +40,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn address(row: &Value, _: Told<'_>) -> Cell {
+fn address(row: &Value, _: CellContext<'_>) -> Cell {
     let address = member(row, "emailAddress");
     if address.is_empty() { Cell::none() } else { Cell::of("text", address) }
 }

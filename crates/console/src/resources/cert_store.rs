@@ -9,7 +9,7 @@ use crate::{
     shell::{
         boxed::boxed,
         fields::Cell,
-        presentation::{Page, Presentation, Told},
+        presentation::{CellContext, Page, Presentation},
     },
 };
 
@@ -33,19 +33,19 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn name(row: &Value, _: Told<'_>) -> Cell {
+fn name(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of("title", member(row, "name")).with_sub(member(row, "subject"))
 }
 
 /// What a certificate is for, and whose.
-fn serves(row: &Value, (words, names): Told<'_>) -> Cell {
+fn serves(row: &Value, (words, names): CellContext<'_>) -> Cell {
     let whose =
         ["applyToTenantId", "applyToSubscriptionId"].into_iter().find_map(|wire| named(row, wire, names));
     let whose = whose.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
     Cell::of("text", words.choice(&member(row, "certType"))).with_sub(whose)
 }
 
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let now = chancery_web::now();
     let at = |wire: &str| row[wire].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match (at("validFrom"), at("validTo")) {

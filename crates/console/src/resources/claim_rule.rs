@@ -10,7 +10,7 @@ use crate::{
         boxed::boxed,
         directory::operation_name,
         fields::Cell,
-        presentation::{FormAct, Page, Presentation, Told},
+        presentation::{CellContext, FormAct, Page, Presentation},
     },
 };
 
@@ -41,7 +41,7 @@ pub static PRESENTATION: Presentation = Presentation {
 };
 
 /// The patterns that count: those of what the rule looks at.
-fn matches(row: &Value, (words, _): Told<'_>) -> Cell {
+fn matches(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let target = member(row, "filterTarget");
     let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));
     let patterns = [pattern("typeEvaluationRule", "Type"), pattern("valueEvaluationRule", "Value")];
@@ -52,7 +52,7 @@ fn matches(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("code", patterns.join(" = "))
 }
 
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let (key, tone) =
         if row["isActive"] == json!(true) { ("status_active", "good") } else { ("status_inactive", "off") };
     Cell::of("badge", words.page(key)).toned(tone)

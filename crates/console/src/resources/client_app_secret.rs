@@ -3,4 +3,4 @@
 use crate::shell::presentation::Presentation;
 
 /// How secrets are presented: what was made is shown once.
-pub static PRESENTATION: Presentation = Presentation { told_once: Some("secret"), ..Presentation::STANDARD };
+pub static PRESENTATION: Presentation = Presentation { shown_once: Some("secret"), ..Presentation::STANDARD };

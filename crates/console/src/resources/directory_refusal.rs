@@ -1,4 +1,4 @@
-//! People whom a directory wanted to remove, and who were kept.
+//! Refused attempts of directories to deactivate or delete people.
 
 use chancery_management::application::APPLICATION_USER;
 use chancery_userstore::user::USER;
@@ -9,7 +9,7 @@ use crate::{
     shell::{
         directory::{self, encoded},
         fields::Cell,
-        presentation::{Presentation, Told},
+        presentation::{CellContext, Presentation},
     },
 };
 
@@ -27,7 +27,7 @@ pub static PRESENTATION: Presentation = Presentation {
 };
 
 /// Whom a directory wanted to remove.
-fn leaver(row: &Value, _: Told<'_>) -> Cell {
+fn leaver(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of(
         "title",
         ["loginName", "userId"]
@@ -38,7 +38,7 @@ fn leaver(row: &Value, _: Told<'_>) -> Cell {
     )
 }
 
-fn instance(row: &Value, (_, names): Told<'_>) -> Cell {
+fn instance(row: &Value, (_, names): CellContext<'_>) -> Cell {
     let cell = named(row, "idpInstanceId", names).unwrap_or_else(Cell::none);
     // who may not list instances knows the store's name all the same
     match row["userStore"].as_str() {

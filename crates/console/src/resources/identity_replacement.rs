@@ -9,7 +9,7 @@ use crate::{
     shell::{
         boxed::boxed,
         fields::Cell,
-        presentation::{ANY, Page, Presentation, Told, View},
+        presentation::{ANY, CellContext, Page, Presentation, View},
     },
 };
 
@@ -46,11 +46,11 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn replaced(row: &Value, (_, names): Told<'_>) -> Cell {
+fn replaced(row: &Value, (_, names): CellContext<'_>) -> Cell {
     named(row, "platformUserId", names).unwrap_or_else(Cell::none).with_sub(member(row, "reason"))
 }
 
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let status = member(row, "status");
     let tone = match status.as_str() {
         "PendingApproval" | "Executed" => "warn",
@@ -62,7 +62,7 @@ fn status(row: &Value, (words, _): Told<'_>) -> Cell {
     Cell::of("badge", words.choice(&status)).toned(tone)
 }
 
-fn approvals(row: &Value, _: Told<'_>) -> Cell {
+fn approvals(row: &Value, _: CellContext<'_>) -> Cell {
     let there = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
     Cell::of("text", format!("{there} / {}", member(row, "requiredApprovals")))
 }

@@ -5,7 +5,7 @@ mod provider_connect;
 mod provider_trial;
 mod standing;
 
-use chancery_resource::Problem;
+use chancery_resource::{Problem, settings::ProviderOption};
 
 use crate::shell::{
     boxed::boxed,
@@ -20,7 +20,7 @@ pub static PRESENTATION: Presentation = Presentation {
     icon: "log-in",
     create: provider_connect::way,
     apart: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
-    leaves_secret: Some((operation_name!("CreateIdpInstanceScimToken"), "ScimToken")),
+    leaves_secret: Some((operation_name!("CreateIdpInstanceScimToken"), ProviderOption::SCIM_TOKEN)),
     acts: |visit, item| {
         let at = (item.row, item.here);
         let connect = provider_connect::act(visit, item.resource, at).filter(|_| item.barrier.is_none());

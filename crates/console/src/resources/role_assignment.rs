@@ -18,7 +18,7 @@ use crate::{
         boxed::boxed,
         fields::Cell,
         parts::Card,
-        presentation::{Item, Page, Presentation, Told},
+        presentation::{CellContext, Item, Page, Presentation},
         visit::Visit,
     },
 };
@@ -62,13 +62,13 @@ fn named_by(wire: &str, row: &Value) -> Option<&'static Shape> {
     }
 }
 
-fn principal(row: &Value, (words, names): Told<'_>) -> Cell {
+fn principal(row: &Value, (words, names): CellContext<'_>) -> Cell {
     let kind = member(row, "principalType");
     named(row, "principalId", names).map_or_else(Cell::none, |cell| cell.with_sub(words.choice(&kind)))
 }
 
 /// Where a role counts.
-fn place(row: &Value, (words, names): Told<'_>) -> Cell {
+fn place(row: &Value, (words, names): CellContext<'_>) -> Cell {
     let targets = ["applyToIdpInstanceId", "applyToTenantId", "applyToSubscriptionId", "applyToCustomerId"];
     let found = targets.into_iter().find_map(|wire| named(row, wire, names));
     found.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))

@@ -7,7 +7,7 @@ use crate::{
     shell::{
         directory::operation_name,
         fields::Cell,
-        presentation::{Presentation, Told},
+        presentation::{CellContext, Presentation},
     },
 };
 
@@ -27,7 +27,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match end {
         _ if row["isActive"] != json!(true) => ("status_inactive", "off"),

@@ -9,7 +9,7 @@ use crate::{
     },
     shell::{
         fields::Cell,
-        presentation::{Deleting, Presentation, Told, View},
+        presentation::{CellContext, Deleting, Presentation, View},
     },
 };
 
@@ -98,17 +98,17 @@ pub static CONSENT: Presentation = Presentation {
 };
 
 /// Who signed in, or tried to.
-fn person(row: &Value, (_, names): Told<'_>) -> Cell {
+fn person(row: &Value, (_, names): CellContext<'_>) -> Cell {
     named(row, "platformUserId", names).unwrap_or_else(Cell::none)
 }
 
-fn tenant(row: &Value, (_, names): Told<'_>) -> Cell {
+fn tenant(row: &Value, (_, names): CellContext<'_>) -> Cell {
     let instance = named(row, "idpInstanceId", names).map_or_else(String::new, |cell| cell.text);
     named(row, "tenantId", names).map_or_else(Cell::none, |cell| cell.with_sub(instance))
 }
 
 /// What came of an attempt, and why.
-fn outcome(row: &Value, (words, _): Told<'_>) -> Cell {
+fn outcome(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let outcome = member(row, "outcome");
     let tone = match outcome.as_str() {
         "SignedIn" | "SteppedUp" => "good",
@@ -127,26 +127,26 @@ fn outcome(row: &Value, (words, _): Told<'_>) -> Cell {
 }
 
 /// From where an attempt came.
-fn origin(row: &Value, _: Told<'_>) -> Cell {
+fn origin(row: &Value, _: CellContext<'_>) -> Cell {
     let text = agent::origin(row);
     if text.is_empty() { Cell::none() } else { Cell::of("text", text) }
 }
 
-fn used(row: &Value, _: Told<'_>) -> Cell {
+fn used(row: &Value, _: CellContext<'_>) -> Cell {
     if row["usedOn"].is_null() { Cell::none() } else { moment(row, "usedOn") }
 }
 
-fn scope(row: &Value, _: Told<'_>) -> Cell {
+fn scope(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of("code", member(row, "scope"))
 }
 
-fn factor(row: &Value, (words, _): Told<'_>) -> Cell {
+fn factor(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let codes = format!("{} {}", member(row, "recoveryCodes"), words.page("recovery_codes"));
     Cell::of("text", words.choice(&member(row, "kind"))).with_sub(codes)
 }
 
 /// Whether a session or a grant lives.
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match end {
         _ if row["endedOn"].is_string() => ("was_ended", "off"),

@@ -19,7 +19,7 @@ use crate::{
         directory::operation_name,
         fields::{Cell, Tag},
         parts::Card,
-        presentation::{Item, Making, Page, Presentation, Told, View},
+        presentation::{CellContext, Item, Making, Page, Presentation, View},
         settings_access::store_settings,
         visit::Visit,
     },
@@ -114,7 +114,7 @@ fn lacks(visit: &Visit<'_>, op: &Op, (row, here): (&Value, &str)) -> Option<(&'s
     Some(("lacks_mail", format!("{}#f-EMailSenderAddress", store_settings(visit)?)))
 }
 
-fn email(row: &Value, (words, _): Told<'_>) -> Cell {
+fn email(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let address = member(row, "emailAddress");
     if address.is_empty() {
         return Cell::none();
@@ -128,7 +128,7 @@ fn email(row: &Value, (words, _): Told<'_>) -> Cell {
 /// The most groups that a row names.
 const MOST_TAGS: usize = 2;
 
-fn groups(row: &Value, _: Told<'_>) -> Cell {
+fn groups(row: &Value, _: CellContext<'_>) -> Cell {
     let all = row["memberOfGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
     if all.is_empty() {
         return Cell::none();
@@ -138,7 +138,7 @@ fn groups(row: &Value, _: Told<'_>) -> Cell {
     Cell { items, more: all.len().saturating_sub(MOST_TAGS), ..Cell::of("tags", "") }
 }
 
-fn status(row: &Value, (words, _): Told<'_>) -> Cell {
+fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let is = |name: &str| row[name] == json!(true);
     let (key, tone) = if is("isDeleted") {
         ("status_deleted", "off")

@@ -89,7 +89,9 @@ pub fn fill(presentation: fn(&Shape) -> &'static Presentation) {
 
 /// The resources.
 pub fn resources() -> &'static [Resource] {
-    RESOURCES.get().map_or(&[], Vec::as_slice)
+    let filled = RESOURCES.get();
+    debug_assert!(filled.is_some(), "the directory of resources is not filled");
+    filled.map_or(&[], Vec::as_slice)
 }
 
 /// The operations of both services.

@@ -149,12 +149,12 @@ pub fn is_secret(field: &Field, row: &Value) -> bool {
         return CATALOGUE.iter().any(|entry| entry.secret && entry.name == name);
     }
     let is_typed_hidden = matches!(field.kind, Kind::Text(rule) if rule.format == Some("password") || rule.name == "ResetToken");
-    let is_told_once = field.access.column == Column::Unstored && matches!(field.kind, Kind::Text(_));
-    field.access.sealing == Sealing::Secret || is_typed_hidden || is_told_once
+    let is_shown_once = field.access.column == Column::Unstored && matches!(field.kind, Kind::Text(_));
+    field.access.sealing == Sealing::Secret || is_typed_hidden || is_shown_once
 }
 
 /// Whether the server makes what a field tells, and does not keep it so that it can be told again.
-pub fn is_made_and_told(field: &Field) -> bool {
+pub fn is_shown_once(field: &Field) -> bool {
     let access = &field.access;
     let is_made = access.shown && !access.create && !access.patch;
     is_made && access.column == Column::Unstored && matches!(field.kind, Kind::Text(_))

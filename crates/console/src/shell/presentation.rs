@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use chancery_resource::{Op, Problem, RoleType, Shape, settings::Owner};
+use chancery_resource::{
+    Op, Problem, RoleType, Shape,
+    settings::{Owner, ProviderOption, Setting, Text},
+};
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
@@ -20,10 +23,10 @@ use super::{
 pub type Names = HashMap<String, (String, Option<String>)>;
 
 /// What a cell is made with: the words, and the names of rows that others name.
-pub type Told<'a> = (&'a Words, &'a Names);
+pub type CellContext<'a> = (&'a Words, &'a Names);
 
 /// The cell that a row has in a column.
-pub type CellOf = fn(&Value, Told<'_>) -> Cell;
+pub type CellOf = fn(&Value, CellContext<'_>) -> Cell;
 
 /// A column of a list: the key of its label in the texts, and the cell of a row.
 pub type Column = (&'static str, CellOf);
@@ -201,7 +204,7 @@ pub struct Acts {
     pub last: Vec<Value>,
 }
 
-/// What a resource adds to the standard arrangement of its pages. What it leaves as it is comes from [`Presentation::STANDARD`].
+/// How a resource's pages differ from the standard presentation. Defaults come from [`Presentation::STANDARD`].
 pub struct Presentation {
     /// Its icon.
     pub icon: &'static str,
@@ -224,7 +227,7 @@ pub struct Presentation {
     /// What one row is called.
     pub title: fn(&Value) -> Option<String>,
     /// What the page of one row is called where that takes words, or names of others.
-    pub heading: fn(&Value, Told<'_>) -> Option<String>,
+    pub heading: fn(&Value, CellContext<'_>) -> Option<String>,
     /// The state of one row in a word, for its page.
     pub badge: Option<CellOf>,
     /// What tells rows of the same name apart.
@@ -269,9 +272,9 @@ pub struct Presentation {
     /// The operations that are no acts of the pattern: they have pages of their own, or are for who signs in.
     pub apart: &'static [OperationName],
     /// The operation that leaves a secret that it made in an option of the row, and the option's name.
-    pub leaves_secret: Option<(OperationName, &'static str)>,
+    pub leaves_secret: Option<(OperationName, Setting<ProviderOption, Text>)>,
     /// The member that the answer to a creation, or to an act on one, tells this once, where the fields do not tell which.
-    pub told_once: Option<&'static str>,
+    pub shown_once: Option<&'static str>,
     /// Whether an operation changes anything of a row as it is: what does not is not offered.
     pub has_effect: fn(&Op, &Value) -> bool,
     /// What an operation needs and does not have: the key of the text, and where it is set.
@@ -332,7 +335,7 @@ impl Presentation {
         restores: None,
         apart: &[],
         leaves_secret: None,
-        told_once: None,
+        shown_once: None,
         has_effect: |_, _| true,
         lacks: |_, _, _| None,
         makes: &[],

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{
     directory,
-    fields::{is_made_and_told, is_secret, plain},
+    fields::{is_secret, is_shown_once, plain},
     forgery,
     render::page,
     session::SESSION,
@@ -51,7 +51,7 @@ const KEPT: &str = "console-kept";
 /// takes a password.
 pub fn is_wanted(op: &Op) -> bool {
     let makes_secret = matches!(op.action, Action::Create | Action::CreateBatch)
-        && op.shape.fields.iter().any(is_made_and_told);
+        && op.shape.fields.iter().any(is_shown_once);
     let takes_password = match op.action {
         Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().any(is_password),
         Action::ReplaceMembers(fields) => fields.iter().any(|field| reaches(op, field.wire())),

@@ -9,6 +9,7 @@ use chancery_resource::{
     Problem, ProposedRow, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writer, Writing,
     read_form, standard, write_bodies,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -150,6 +151,19 @@ pub static MORE: &[Op] = &[
     )
     .answering(201, Reply::One),
 ];
+
+/// The media types of assets that are images.
+pub fn image_types() -> impl Iterator<Item = &'static str> {
+    asset::mime_types().iter().copied().filter(|kind| kind.starts_with("image/"))
+}
+
+/// What a path holds as it is (RFC 3986, section 3.3).
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// The path at this server of the asset at a location.
+pub fn content_path(location: &str) -> String {
+    format!("/content{}", utf8_percent_encode(location, PATH))
+}
 
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn mime_types(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -1,7 +1,7 @@
 //! The token that a provisioning client shows to an instance (SCIM, RFC 7644), and how provisioning stands there.
 
 use chancery_record::{SHOWN, Timestamp, Value, record};
-use chancery_resource::settings::{ProviderOption, Setting};
+use chancery_resource::settings::{ProviderOption, Setting, flag};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
@@ -85,10 +85,15 @@ fn stored_text<T>(
     Ok(row.and_then(|row| row.text(OptionRow::VALUE).map(str::to_owned)).unwrap_or_default())
 }
 
+/// Whether directories may provision people of an instance.
+fn is_on(call: &Call, tx: &mut Tx<'_>, instance: Uuid) -> Result<bool, Problem> {
+    Ok(flag(&stored_text(call, tx, instance, ProviderOption::SCIM_ENABLED)?).unwrap_or(false))
+}
+
 fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let id = instance.get(IdpInstance::ID)?;
-    let is_enabled = stored_text(call, tx, id.0, ProviderOption::SCIM_ENABLED)?.eq_ignore_ascii_case("true");
+    let is_enabled = is_on(call, tx, id.0)?;
     let token_id = Uuid::try_parse(&stored_text(call, tx, id.0, ProviderOption::SCIM_TOKEN_ID)?).ok();
     let mut told = IdpInstanceScim {
         instance_id: id,
@@ -141,11 +146,7 @@ fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if instance.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::OpenIdConnect.name()) {
         return Err(Problem::invalid("Only an instance of type OpenIdConnect has a SCIM token."));
     }
-    let enabled = option::find(call, tx, instance.get(IdpInstance::ID)?.0, ProviderOption::SCIM_ENABLED)?;
-    let is_on = enabled.is_some_and(|row| {
-        row.text(OptionRow::VALUE).is_some_and(|value| value.eq_ignore_ascii_case("true"))
-    });
-    if !is_on {
+    if !is_on(call, tx, instance.get(IdpInstance::ID)?.0)? {
         return Err(Problem::invalid(
             "SCIM is off here: set the option ScimEnabled of the instance to true.",
         ));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, Value, nearest};
-use chancery_resource::settings::{Entry, Owner};
+use chancery_resource::settings::{Entry, Owner, ProviderOption};
 use chancery_resource::{
     FieldFault, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx, Violation,
     Writer, open_secret,
@@ -158,7 +158,11 @@ fn taken_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violatio
         let is_kept = row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path));
         // what is not in the form of a path serves nobody
         let is_path = entry_of(row.values).is_some_and(|entry| !entry.is_wrong(path));
-        if row.text(OptionRow::NAME) == Some("CallbackPath") && !path.is_empty() && is_path && !is_kept {
+        if row.text(OptionRow::NAME) == Some(ProviderOption::CALLBACK_PATH.name())
+            && !path.is_empty()
+            && is_path
+            && !is_kept
+        {
             let id = OptionRow::ID.field().id(row.values).unwrap_or_default();
             proposed.entry(path).or_default().push((index, id));
         }

@@ -1,5 +1,5 @@
-//! Who may write questionnaire items. Answers are stored in the users of the tenant's stores, where codes and links are sent and client
-//! apps read rights.
+//! Who may write questionnaire items. Answers are stored in the users of the tenant's stores and in platform users, which other tenants
+//! share: codes and links are sent there, and client apps read rights.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use super::UserQuestionnaireItem;
 
-const STORES: &str = "SELECT o.id, y.id, y.customer_id, o.name FROM tenant t \
+const STORES: &str = "SELECT o.id, y.id, y.customer_id, o.name, o.store_name_key IS NOT NULL FROM tenant t \
     JOIN tenant_idp_instance m ON m.tenant_rid = t.rid JOIN idp_instance o ON o.rid = m.idp_instance_rid \
-    JOIN subscription y ON y.id = o.subscription_id WHERE o.store_name_key IS NOT NULL AND t.id IN ";
+    JOIN subscription y ON y.id = o.subscription_id WHERE t.id IN ";
 
-/// Refuses items of a tenant with a user store of which the caller does not have the rights of a UserStoreAdmin.
+/// Refuses items of a tenant with a user store of which the caller does not have the rights of a UserStoreAdmin, or with an external
+/// provider in a subscription of which the caller does not have those of a SubscriptionAdmin.
 pub fn check(writer: Writer<'_>, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let of = |row: &ProposedRow<'_>| UserQuestionnaireItem::TENANT_ID.field().id(row.values);
     let tenants: Vec<Uuid> = rows.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();
@@ -32,17 +33,18 @@ pub fn check(writer: Writer<'_>, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> R
                 instance: Some(store),
                 ..Lineage::default()
             };
-            let needed = CarriedRole { row: store, role: RoleType::UserStoreAdmin, granted_for };
+            let role = if row.bool(4)? { RoleType::UserStoreAdmin } else { RoleType::SubscriptionAdmin };
+            let needed = CarriedRole { row: store, role, granted_for };
             if refused.is_none() && writer.context.authority.is_below(&needed) {
-                refused = Some((store, row.text(3)?.to_owned()));
+                refused = Some((store, row.text(3)?.to_owned(), role.name()));
             }
             Ok(())
         })?;
     }
-    let Some((store, name)) = refused else { return Ok(()) };
+    let Some((store, name, role)) = refused else { return Ok(()) };
     let detail = format!(
-        "Answers are stored in the users of the tenant's user stores. To write items you need the role UserStoreAdmin of \"{name}\", too."
+        "Answers are stored in the people of the tenant's identity provider instances. To write items you need the rights of a {role} for \"{name}\", too."
     );
-    let problem = Problem::new(ProblemKind::Forbidden, detail).with_member("role", "UserStoreAdmin");
+    let problem = Problem::new(ProblemKind::Forbidden, detail).with_member("role", role);
     Err(problem.with_member("id", store.to_string()))
 }

@@ -134,7 +134,7 @@ const fn field_of(member: Member) -> &'static Field {
     }
 }
 
-/// Validates the number of items and their patterns, and that the caller could answer for the people.
+/// Validates the number of items and their patterns, and that the caller may administer the people.
 fn check_rows(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{FactorOption, Family, Form, ProviderOption, TenantOption, UserStoreOption};
+use super::{FactorOption, Form, ProviderOption, TenantOption, UserStoreOption};
 
 /// The owner of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,13 +102,8 @@ impl Owner {
 
     /// The owner's option of this name.
     pub fn entry(self, name: &str) -> Option<&'static Entry> {
-        find(self, name)
+        self.entries().find(|entry| entry.name == name)
     }
-}
-
-/// The owner's option of this name.
-pub fn find(owner: Owner, name: &str) -> Option<&'static Entry> {
-    CATALOGUE.iter().find(|entry| entry.owner == owner && entry.name == name)
 }
 
 /// All options, by owner in the order in which they are declared.

@@ -14,5 +14,5 @@ pub use catalogue::{CATALOGUE, Entry, Owner};
 pub use declared::{FactorOption, ProviderOption, TenantOption, UserStoreOption};
 pub use form::{Form, OWN_PATHS, clock, flag, links, span, words};
 pub use options::Options;
-pub use setting::{Count, Family, Flag, List, Setting, Span, Text, ValueType};
+pub use setting::{Count, Flag, List, Setting, Span, Text, ValueType};
 pub use together::Beside;

@@ -65,6 +65,11 @@ impl<F> Options<F> {
 }
 
 impl Options<UserStoreOption> {
+    /// Whether the store has what it takes to send mail.
+    pub fn sends_mail(&self) -> bool {
+        self.is_set(UserStoreOption::MAIL_SERVER_CONFIG) && self.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
+    }
+
     /// The options of a user store, with these values set, by name.
     pub const fn new(values: HashMap<String, String>) -> Self {
         Self::of(Owner::UserStore, values)

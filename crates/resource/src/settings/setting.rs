@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Entry, Form, Owner, form};
+use super::{Entry, Form, form};
 
 /// An option of the owners of family `F`, with a value of type `T`. [`Options::get`](super::Options::get) reads it.
 #[derive(Debug)]
@@ -28,12 +28,6 @@ impl<F, T> Setting<F, T> {
     pub const fn name(&self) -> &'static str {
         self.entry.name
     }
-}
-
-/// Owners that share their options, such as all kinds of external identity providers.
-pub trait Family {
-    /// The options, each with the owners that have it.
-    const OPTIONS: &'static [(&'static [Owner], Entry)];
 }
 
 /// The type of an option's value.
@@ -163,8 +157,9 @@ macro_rules! options {
             )+)+
         }
 
-        impl $crate::settings::Family for $family {
-            const OPTIONS: &'static [(&'static [$crate::settings::Owner], $crate::settings::Entry)] = &[
+        impl $family {
+            /// The options, each with the owners that have it.
+            pub(super) const OPTIONS: &'static [(&'static [$crate::settings::Owner], $crate::settings::Entry)] = &[
                 $($(($crate::settings::setting::options!(owners $owners), Self::$option.entry),)+)+
             ];
         }

@@ -99,11 +99,12 @@ pub struct Target<'a> {
 /// A condition on an existing row, such as `If-Match`, judged before the row is changed.
 pub type Check<'a> = &'a mut dyn FnMut(&mut Tx<'_>, &StoredRow) -> Result<(), Problem>;
 
-/// Writes rows, all or none, each with its audit entry and its event. It knows no request and no answer.
+/// Writes rows, all or none, each with its audit entry and its event. It knows no request and no answer. New rows are confined to the
+/// scope here, and changed ones by the caller, once their sets are written, too.
 ///
 /// # Errors
 /// All errors of the elements; not found; a stale token.
-pub fn write(
+fn write(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
     target: &Target<'_>,
@@ -137,7 +138,7 @@ pub fn write(
 }
 
 /// Rows that were written.
-pub struct Written {
+struct Written {
     rows: Vec<Row>,
     /// The number of the audit entry of the last new row.
     last_entry: i64,

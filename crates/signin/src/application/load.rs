@@ -6,12 +6,12 @@ use std::{
 };
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
+use chancery_management::custom_asset::{content_path, image_types};
 use chancery_management::idp_instance::HAS_CONFIGURATION_ERROR;
 use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Row, Tx};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
 use super::{
@@ -42,11 +42,12 @@ const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a 
 /// User stores and external providers, each with the location of its picture. A provider without one of its mandatory options is not
 /// usable.
 static INSTANCES: LazyLock<String> = LazyLock::new(|| {
+    let images = image_types().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ");
     format!(
         "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
     i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed, \
     (SELECT c.location FROM custom_asset c WHERE c.location = i.icon AND c.mimetype IN \
-    ('image/gif', 'image/jpeg', 'image/png', 'image/svg+xml', 'image/webp', 'image/x-icon')) FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
+    ({images})) FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
     WHERE a.id = ?1 AND i.is_active AND y.is_active AND NOT {HAS_CONFIGURATION_ERROR} ORDER BY i.position, i.name_key, i.id"
@@ -334,15 +335,6 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
     };
     tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind });
     Ok(())
-}
-
-/// What a segment of a path holds beside letters and digits (RFC 3986, section 3.3).
-const SEGMENTS: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
-/// The path at this server of the asset at a location.
-fn content_path(location: &str) -> String {
-    format!("/content{}", utf8_percent_encode(location, SEGMENTS))
 }
 
 /// Notes an entry of an instance.

@@ -236,7 +236,11 @@ fn read_person(
                     facts.add("manager", row.id(4)?.to_string());
                 }
             }
-            1 => entries.take(row.text(0)?, row.optional_text(1)?.unwrap_or_default()),
+            1 => {
+                if let Some(value) = row.optional_text(1)?.filter(|value| !value.is_empty()) {
+                    entries.take(row.text(0)?, value);
+                }
+            }
             _ => groups.push(row.text(0)?.to_owned()),
         }
         Ok(())

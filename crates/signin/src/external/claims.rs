@@ -19,9 +19,9 @@ const LONGEST_SUBJECT: usize = 255;
 const SECOND_FACTOR: [&str; 4] =
     ["mfa", "phr", "phrh", "http://schemas.openid.net/pape/policies/2007/06/multi-factor"];
 
-/// What a provider told, all of which was judged to be right.
+/// Who signed in at a provider, by its tokens, which were validated.
 #[derive(Clone)]
-pub struct Told {
+pub struct ProviderIdentity {
     /// Who vouches for the person.
     pub issuer: String,
     /// `sub`
@@ -32,11 +32,9 @@ pub struct Told {
     pub auth_time: Option<i64>,
     /// The types and values of the claims that are kept.
     pub claims: Vec<(String, String)>,
-    /// The fields of the platform user, after claim rules.
-    pub profile: ExternalProfile,
 }
 
-impl Told {
+impl ProviderIdentity {
     /// What was told in this sign-in; `None` where nobody signed in.
     pub fn of(completed: &Completed, provider: &OfferedProvider) -> Option<Self> {
         let id_token = completed.id_token.as_ref()?;
@@ -65,24 +63,23 @@ impl Told {
             Some(Json::Int(seconds)) => seconds.checked_mul(1000),
             _ => None,
         };
-        let profile = ExternalProfile::default();
-        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept, profile })
+        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept })
     }
 
-    /// Takes the fields of the platform user from these types and values of claims. What a field does not hold is left out. So is an
-    /// address that the provider did not tell: whoever writes rules could else have codes sent to their own.
-    pub fn fill(&mut self, claims: &[(String, String)]) {
+    /// The fields of the platform user by these types and values of claims, which claim rules may have changed. What a field does not
+    /// hold is left out. So is an address that the provider did not send: otherwise rule authors could have codes sent to themselves.
+    pub fn profile(&self, claims: &[(String, String)]) -> ExternalProfile {
         let value =
             |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone());
         let name = |claim: &str| value(claim).and_then(|value| Name::new(value).ok());
         let email = value("email").filter(|email| self.claims.iter().any(|(_, told)| told == email));
-        self.profile = ExternalProfile {
+        ExternalProfile {
             first_name: name("given_name"),
             last_name: name("family_name"),
             email_address: email.and_then(|email| Email::new(email).ok()),
             organizational_unit: name("organizational_unit"),
             picture: value("picture").and_then(|value| Url::new(value).ok()),
-        };
+        }
     }
 }
 

@@ -9,12 +9,15 @@ mod sign_out;
 
 use std::{sync::Arc, time::Instant};
 
+use chancery_application::ExternalProfile;
 use chancery_federation::Check;
 use chancery_flow::{Method, Proven, Step};
 use chancery_management::{
     claim_rule::Unusable,
     identity_replacement::prove_replacing,
-    idp_instance::connection::{ALIVE_MS, ANEW_MS, Asking, Connection, KEPT_MS, Returned, begin, complete},
+    idp_instance::connection::{
+        Asking, Connection, KEPT_MS, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS, Returned, begin, complete,
+    },
 };
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, Scope, StateTable, Tx};
@@ -23,7 +26,7 @@ use uuid::Uuid;
 
 pub use address::flow_of_state;
 
-use self::{address::Secret, claims::Told};
+use self::{address::Secret, claims::ProviderIdentity};
 use crate::{
     application::{OfferedProvider, ProviderKind},
     completion::{Completion, Decided},
@@ -87,7 +90,7 @@ impl Provider<'_> {
         let asked = Instant::now();
         // whoever is sent there once more did not come back
         let is_again = kept.sent_to.as_ref().is_some_and(|sent| sent.instance == provider.id);
-        let max_age_ms = if is_again { ANEW_MS } else { ALIVE_MS };
+        let max_age_ms = if is_again { RETRY_MAX_AGE_MS } else { REDIRECT_MAX_AGE_MS };
         let begun = begin(Asking { max_age_ms, ..self.asking(visit.now) }, connection, &demands).await;
         let Some(discovery) = begun.discovery.as_ref().filter(|_| begun.can_go_on()) else {
             self.counts.providers.note(provider.id, false, asked.elapsed());
@@ -167,25 +170,30 @@ impl Provider<'_> {
         let asked = Instant::now();
         let completed = complete(self.asking(visit.now), connection, returned).await;
         self.counts.providers.note(provider.id, completed.has_passed(), asked.elapsed());
-        let Some(mut told) = Told::of(&completed, &provider).filter(|_| completed.has_passed()) else {
+        let Some(identity) = ProviderIdentity::of(&completed, &provider).filter(|_| completed.has_passed())
+        else {
             log(&provider, &completed.checks);
             return Ok((
                 failed(kept, if is_denied { "provider_denied" } else { "provider_failed" }),
                 Judged::Not,
             ));
         };
-        if let Err(Unusable(reason)) = self.fill(&mut told, (tenant, provider.id)).await? {
-            tracing::error!(%tenant, instance = %provider.id, reason, "claim rules cannot run: nobody signs in by an identity provider");
-            return Ok((failed(kept, "unexpected"), Judged::Not));
-        }
-        self.end_external(visit, (kept, circumstances), (provider, secret, told)).await
+        let profile = match self.profile_by_rules(&identity, (tenant, provider.id)).await? {
+            Ok(profile) => profile,
+            Err(Unusable(reason)) => {
+                tracing::error!(%tenant, instance = %provider.id, reason, "claim rules cannot run: nobody signs in by an identity provider");
+                return Ok((failed(kept, "unexpected"), Judged::Not));
+            }
+        };
+        self.end_external(visit, (kept, circumstances), (provider, secret), (identity, profile)).await
     }
 
     async fn end_external(
         self,
         visit: &Visit,
         (mut kept, mut circumstances): (KeptFlow, Circumstances),
-        (provider, secret, told): (OfferedProvider, Secret, Told),
+        (provider, secret): (OfferedProvider, Secret),
+        who: (ProviderIdentity, ExternalProfile),
     ) -> Result<(Outcome, Judged), Problem> {
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
@@ -195,7 +203,7 @@ impl Provider<'_> {
             if !spend(tx, &completion, &spent)? {
                 return Ok(Ended::Used);
             }
-            decide(&completion, tx, (&provider, &told))
+            decide(&completion, tx, &provider, &who)
         });
         Ok(match deciding.await? {
             Ended::Used => (Outcome::Error(PageError::NO_FLOW), Judged::Wrong),
@@ -255,24 +263,27 @@ fn spend(tx: &mut Tx<'_>, completion: &Completion, digest: &[u8]) -> Result<bool
 fn decide(
     completion: &Completion,
     tx: &mut Tx<'_>,
-    (provider, told): (&OfferedProvider, &Told),
+    provider: &OfferedProvider,
+    (identity, profile): &(ProviderIdentity, ExternalProfile),
 ) -> Result<Ended, Problem> {
     let context = Context::of_server(&completion.app, Scope::Everything, completion.now);
     let application = &completion.circumstances.application;
     // also where the person cannot sign in yet by the identity that is to be
-    prove_replacing(&context, tx, (provider.id, told.subject.as_str()))?;
+    prove_replacing(&context, tx, (provider.id, identity.subject.as_str()))?;
     // nobody becomes a platform user who is refused anyway
     let is_at_home =
         application.allow_cross_subscription || application.subscription == provider.subscription;
     let may_be_new = is_at_home && !application.is_restricted;
-    let Some(person) = person::find_or_create(&context, tx, (provider, may_be_new), told)? else {
+    let Some(person) = person::find_or_create(&context, tx, (provider, may_be_new), (identity, profile))?
+    else {
         return Ok(Ended::Unknown);
     };
-    let told_elsewhere = ToldElsewhere { person, instance: provider.id, claims: told.claims.clone() };
+    let told_elsewhere = ToldElsewhere { person, instance: provider.id, claims: identity.claims.clone() };
     let completion = &completion.clone().with_told(told_elsewhere.clone());
     let context = context_of_person(&completion.app, person, completion.now);
     let sessions = completion.sessions(tx)?;
-    let method = Method::External { second_factor: told.has_second_factor, auth_time: told.auth_time };
+    let method =
+        Method::External { second_factor: identity.has_second_factor, auth_time: identity.auth_time };
     let proven = Proven { person, instance: provider.id, method, credential: None };
     let examined = completion.prove(tx, &sessions, proven)?;
     let decided = completion.sign_in(&context, tx, &sessions, &examined, None)?;

@@ -1,17 +1,19 @@
 //! Finds or creates the platform user of a sign-in by an external identity provider. Instance and subject identify the person, and no
 //! address does.
 
-use chancery_application::{ExternalInstance, ExternalSubject, create_external, update_external};
+use chancery_application::{
+    ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external,
+};
 use chancery_resource::{Context, Problem, Tx};
 use uuid::Uuid;
 
-use super::claims::Told;
+use super::claims::ProviderIdentity;
 use crate::{
     application::OfferedProvider,
     person::{Identity, find},
 };
 
-/// The platform user of a subject at an instance, with the fields that the provider told. If there is none yet, one is created, where the
+/// The platform user of a subject at an instance, with these fields. If there is none yet, one is created, where the
 /// instance has `autoCreatePlatformUser` and the client app would admit somebody new. `None` if there is none, or its identity is not
 /// active.
 ///
@@ -21,17 +23,18 @@ pub fn find_or_create(
     context: &Context,
     tx: &mut Tx<'_>,
     (provider, may_be_new): (&OfferedProvider, bool),
-    told: &Told,
+    (identity, profile): (&ProviderIdentity, &ExternalProfile),
 ) -> Result<Option<Uuid>, Problem> {
-    match find(tx, provider.id, &told.subject)? {
+    match find(tx, provider.id, &identity.subject)? {
         Identity::Counts(person) => {
-            update_external(context, tx, (provider.id, person), told.profile.clone())?;
+            update_external(context, tx, (provider.id, person), profile.clone())?;
             Ok(Some(person))
         }
         Identity::None if provider.creates_platform_users && may_be_new => {
             let instance = ExternalInstance { id: provider.id, subscription: provider.subscription };
-            let whose = ExternalSubject { issuer: told.issuer.clone(), subject: told.subject.clone() };
-            create_external(context, tx, instance, &whose, told.profile.clone()).map(Some)
+            let whose =
+                ExternalSubject { issuer: identity.issuer.clone(), subject: identity.subject.clone() };
+            create_external(context, tx, instance, &whose, profile.clone()).map(Some)
         }
         Identity::None | Identity::Over => Ok(None),
     }

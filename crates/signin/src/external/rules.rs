@@ -1,39 +1,40 @@
-//! Claim rules before what a provider told sets the fields of a platform user.
+//! Runs claim rules on a provider's claims before they set fields of a platform user.
 
 use std::sync::Arc;
 
+use chancery_application::ExternalProfile;
 use chancery_claims::{Claim, Source};
 use chancery_management::claim_rule::{InForce, Place, Unusable, run};
 use chancery_resource::{Problem, Purpose, StoreError, Work};
 use chancery_store::Mode;
 use uuid::Uuid;
 
-use super::claims::Told;
+use super::claims::ProviderIdentity;
 use crate::provider::Provider;
 
 /// The types and values of the claims that rules forwarded.
 type Ruled = Result<Vec<(String, String)>, Unusable>;
 
 impl Provider<'_> {
-    /// Fills the fields of the platform user by what the rules of the subscription and of the tenant forward of the provider's claims.
-    /// Where they are for is of tokens alone. The inner error: the rules cannot run.
+    /// The fields of the platform user by what the rules of the subscription forward of the provider's claims. Rules of a tenant do not
+    /// count: tenants share the platform user, so a TenantAdmin could set what client apps of others trust. Destinations apply to
+    /// tokens only. The inner error: the rules cannot run.
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) async fn fill(
+    pub(super) async fn profile_by_rules(
         self,
-        told: &mut Told,
+        identity: &ProviderIdentity,
         (tenant, instance): (Uuid, Uuid),
-    ) -> Result<Result<(), Unusable>, Problem> {
-        let place = Place { app: None, instance: Some(instance), tenant: Some(tenant) };
+    ) -> Result<Result<ExternalProfile, Unusable>, Problem> {
+        let place = Place { app: None, instance: Some(instance), tenant: None };
         let reading =
             self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| InForce::read(tx, place));
         let rules = reading.await?;
-        let claims = told.claims.clone();
         if rules.is_empty() {
-            told.fill(&claims);
-            return Ok(Ok(()));
+            return Ok(Ok(identity.profile(&identity.claims)));
         }
+        let claims = identity.claims.clone();
         let work = Work::new(Purpose::Claims, move || -> Ruled {
             let claims: Vec<Claim> = claims
                 .into_iter()
@@ -48,6 +49,6 @@ impl Provider<'_> {
             .await?
             .downcast()
             .map_err(|_| StoreError::Internal("the result of claim rules is of another kind".into()))?;
-        Ok(Arc::unwrap_or_clone(done).map(|claims| told.fill(&claims)))
+        Ok(Arc::unwrap_or_clone(done).map(|claims| identity.profile(&claims)))
     }
 }

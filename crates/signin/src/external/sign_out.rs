@@ -1,12 +1,15 @@
 //! Signing out at the provider, too (OpenID Connect RP-Initiated Logout 1.0).
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use chancery_federation::Kind;
 use chancery_management::idp_instance::connection::{Connection, end_session_endpoint};
 use chancery_oauth::with_query;
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, Problem, Sql, StoreError, Tx};
+use chancery_resource::{
+    AppContext, Problem, Sql, StoreError, Tx,
+    settings::{ProviderOption, flag},
+};
 use chancery_store::Mode;
 use uuid::Uuid;
 
@@ -15,9 +18,9 @@ use crate::{
     provider::{Provider, Visit},
 };
 
-/// The instances among these whose people sign out at the provider, too.
-const UPSTREAM: &str = "SELECT i.id FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
-    WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.name = 'SignOutUpstream' AND lower(o.value) = 'true' AND i.id IN ";
+/// The active instances among these, each with its value of an option.
+const UPSTREAM: &str = "SELECT i.id, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
+    WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.value IS NOT NULL AND o.name = ";
 
 impl Provider<'_> {
     /// Where a browser goes to sign out at the provider by which its person signed in, if the instance has `SignOutUpstream`; `state`
@@ -60,17 +63,20 @@ fn connection_of(
     instances: &[Uuid],
     now: Timestamp,
 ) -> Result<Option<(Uuid, Connection)>, StoreError> {
-    let mut sql = Sql::new(UPSTREAM);
+    let mut sql = Sql::new(UPSTREAM).bind(ProviderOption::SIGN_OUT_UPSTREAM.name()).push(" AND i.id IN ");
     sql.add_list(instances.iter().copied().map(Value::Id));
-    let mut found = Vec::new();
+    let mut set = HashSet::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        found.push(row.id(0)?);
+        if flag(row.text(1)?) == Some(true) {
+            set.insert(row.id(0)?);
+        }
         Ok(())
     })?;
+    let mut found = instances.iter().copied().filter(|instance| set.contains(instance));
+    let Some(instance) = found.next() else { return Ok(None) };
     // a browser is led to one provider
-    for instance in found.iter().skip(1) {
-        tracing::warn!(%instance, "only one of several sign-outs is passed on to its identity provider");
+    for other in found.filter(|other| *other != instance) {
+        tracing::warn!(instance = %other, "only one of several sign-outs is passed on to its identity provider");
     }
-    let Some(instance) = found.first().copied() else { return Ok(None) };
     Ok(Some((instance, Connection::read(app, tx, (instance, Kind::OpenIdConnect), now)?)))
 }

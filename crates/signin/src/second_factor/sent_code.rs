@@ -74,7 +74,7 @@ impl Purpose {
     pub fn can_be_sent(&self, offered: Offered<'_>) -> bool {
         match self {
             Self::Factor(factor) => factor.can_send(offered),
-            Self::Email(_) => offered.store().is_some_and(OfferedStore::sends_mail),
+            Self::Email(_) => offered.store().is_some_and(|store| store.options.sends_mail()),
         }
     }
 

@@ -20,9 +20,7 @@ const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 
 /// Whether the store can send mail.
 pub fn has_server(context: &Context) -> Result<bool, Problem> {
-    let options = options(context)?;
-    Ok(options.is_set(UserStoreOption::MAIL_SERVER_CONFIG)
-        && options.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS))
+    Ok(options(context)?.sends_mail())
 }
 
 /// Refuses when the store cannot send mail.

@@ -144,7 +144,7 @@ impl Browser<'_> {
             Judged::Wrong => {
                 self.app.metrics.note_sign_in(method, "wrong");
                 attempt.was_wrong();
-                sleep_until(began + self.app.failed_sign_in_time).await;
+                sleep_until(began + self.app.limits.failed_sign_in_time).await;
             }
             Judged::Not => attempt.came_to_nothing(),
         }

@@ -3,10 +3,14 @@
 
 use chancery_auth::issuer_url;
 use chancery_management::{
-    application::APPLICATION_USER, cert_store::CERT_STORE, sign_in::record::SIGN_IN_RECORD,
+    application::APPLICATION_USER, cert_store::CERT_STORE, idp_instance::connection::callback_path,
+    sign_in::record::SIGN_IN_RECORD,
 };
 use chancery_record::{parse_id, parse_timestamp};
-use chancery_resource::{Op, Problem, Shape, settings::flag};
+use chancery_resource::{
+    Op, Problem, Shape,
+    settings::{ProviderOption, flag},
+};
 use chancery_signin::SIGNED_OUT;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -54,14 +58,13 @@ pub async fn addresses(
 ) -> Result<Option<Card>, Problem> {
     let Some(kind) = of_row(row).filter(|_| settings::are_offered(visit, resource)) else { return Ok(None) };
     let words = visit.words;
-    let path = settings::value_of(visit, resource, key, "CallbackPath").await?;
-    let path = path.filter(|path| !path.is_empty());
-    let path = path.unwrap_or_else(|| format!("/external/{key}/callback"));
+    let path = settings::value_of(visit, resource, key, ProviderOption::CALLBACK_PATH).await?;
+    let path = callback_path(key, path.as_deref().unwrap_or_default());
     let public_url = &visit.app.context.public_url;
     let line = |text: String, address: String| Line { text, sub: address, ..Line::default() };
     let mut lines = vec![line(words.page("redirect_address").to_owned(), format!("{public_url}{path}"))];
     let signs_out = if kind.name == "OpenIdConnect" {
-        settings::value_of(visit, resource, key, "SignOutUpstream").await?
+        settings::value_of(visit, resource, key, ProviderOption::SIGN_OUT_UPSTREAM).await?
     } else {
         None
     };

@@ -1,5 +1,6 @@
 //! How an identity provider stands: whether people can sign in by it, and how a directory provisions its users.
 
+use chancery_management::idp_instance::IDP_INSTANCE;
 use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     pages::settings,
     shell::{
-        directory::operation,
+        directory::{self, operation},
         fields::plain,
         parts::{Card, Line},
         visit::Visit,
@@ -31,7 +32,7 @@ pub async fn provider(
     let words = visit.words;
     let is_set = told["hasConfigurationError"] != json!(true);
     let is_active = row.get("isActive") == Some(&json!(true));
-    let settings = format!("{here}/settings");
+    let at = format!("{here}/settings");
     let mut lines = vec![
         line(
             tone(is_active),
@@ -43,20 +44,18 @@ pub async fn provider(
             tone(is_set),
             words.page(if is_set { "provider_set" } else { "provider_not_set" }),
             "",
-            Some(settings.as_str()).filter(|_| !is_set),
+            Some(at.as_str()).filter(|_| !is_set),
         ),
     ];
-    if !is_set {
-        let wrong = settings::wrong(visit, key).await?;
-        let told = wrong.iter().map(|name| {
-            line(
-                "bad",
-                &words.option(name),
-                words.page("setting_wrong"),
-                Some(&format!("{settings}#f-{name}")),
-            )
-        });
-        lines.extend(told);
+    let instances = directory::of_shape(&IDP_INSTANCE);
+    if let Some(instances) = instances.filter(|instances| !is_set && settings::are_offered(visit, instances))
+    {
+        for setting in settings::settings(visit, instances, key, row).await? {
+            let (name, wrong) = (&setting.name, setting.wrong(visit));
+            if !wrong.is_empty() {
+                lines.push(line("bad", &words.option(name), &wrong, Some(&format!("{at}#f-{name}"))));
+            }
+        }
     }
     lines.extend(Box::pin(super::provider::certificates(visit, (key, row))).await?);
     let is_operational = told["isOperational"] == json!(true);

@@ -6,36 +6,50 @@ use chancery_record::Timestamp;
 use chancery_resource::{AskElsewhere, ElsewhereRequest};
 use quick_cache::sync::{Cache, EntryAction, EntryResult};
 
-/// The number of documents that are kept: two for each provider, of 256 KiB at most.
+/// The number of addresses: two for each provider, each with the last good document and the last attempt, of 256 KiB at most.
 const KEPT: usize = 200;
 /// How long a good document is kept, in ms.
 pub const KEPT_MS: i64 = 5 * 60_000;
 /// How old a discovery document may be by which a browser is sent to a provider, in ms: from a provider that is down the browser finds
 /// no way back.
-pub const ALIVE_MS: i64 = 30_000;
+pub const REDIRECT_MAX_AGE_MS: i64 = 30_000;
 /// The same for a browser that was sent there before and did not come back, in ms.
-pub const ANEW_MS: i64 = 1_000;
-/// How long it is remembered that there was no document, or one that is of no use, in ms.
+pub const RETRY_MAX_AGE_MS: i64 = 1_000;
+/// How long a failed fetch or an invalid document is cached, in ms.
 const FAILED_MS: i64 = 10_000;
 
 /// A document, or why there is none.
 type Found = Result<Arc<Vec<u8>>, String>;
 
-/// What came of attempts to read a document, each with the time when it ended.
-#[derive(Clone, Default)]
-struct Kept {
-    /// The last document that was judged to be good.
-    good: Option<(Arc<Vec<u8>>, Timestamp)>,
-    /// An attempt since that brought none, or one that is of no use.
-    failed: Option<(Found, Timestamp)>,
+/// The last attempt to read a document.
+#[derive(Clone)]
+struct Attempt {
+    found: Found,
+    /// Whether it brought a document of use.
+    is_good: bool,
+    /// When it ended.
+    on: Timestamp,
 }
 
 /// The documents of all providers that people sign in by.
-pub struct Documents(Cache<String, Kept>);
+pub struct Documents {
+    /// The last document of each address that was judged to be good. It outlives attempts that fail.
+    good: Cache<String, (Arc<Vec<u8>>, Timestamp)>,
+    /// The last attempt at each address. Whoever makes one holds its entry, and others wait for it.
+    attempts: Cache<String, Attempt>,
+}
 
 impl Default for Documents {
     fn default() -> Self {
-        Self(Cache::new(KEPT))
+        Self { good: Cache::new(KEPT), attempts: Cache::new(KEPT) }
+    }
+}
+
+impl Documents {
+    fn note(&self, url: &str, attempt: &Attempt) {
+        if let (true, Ok(document)) = (attempt.is_good, &attempt.found) {
+            self.good.insert(url.to_owned(), (Arc::clone(document), attempt.on));
+        }
     }
 }
 
@@ -64,40 +78,42 @@ impl Asking {
         is_good: impl Fn(&[u8]) -> bool + Send,
     ) -> Result<(Arc<Vec<u8>>, bool), String> {
         let Some(documents) = &self.documents else { return Ok((self.read(url).await?, false)) };
-        let entry = documents.0.entry_async(url, |_, kept| {
-            self.of(kept).map_or(EntryAction::ReplaceWithGuard, EntryAction::Retain)
+        // whoever comes back from a provider was there: what fails since does not count, and nobody waits for it
+        if self.max_age_ms == KEPT_MS
+            && let Some((document, on)) = documents.good.get(url)
+            && self.counts(on, KEPT_MS)
+        {
+            return Ok((document, true));
+        }
+        let entry = documents.attempts.entry_async(url, |_, attempt| {
+            let most = if attempt.is_good { self.max_age_ms } else { FAILED_MS };
+            if self.counts(attempt.on, most) {
+                EntryAction::Retain(attempt.found.clone())
+            } else {
+                EntryAction::ReplaceWithGuard
+            }
         });
-        let (place, before) = match entry.await {
+        let place = match entry.await {
             EntryResult::Retained(found) => return Ok((found?, true)),
-            EntryResult::Replaced(place, before) => (place, before.good),
-            EntryResult::Vacant(place) => (place, None),
+            EntryResult::Replaced(place, _) | EntryResult::Vacant(place) => place,
             EntryResult::Removed(..) | EntryResult::Timeout => {
-                return Err("the documents that are kept cannot be used".to_owned());
+                return Err("the cache of provider documents is unavailable".to_owned());
             }
         };
         let began = Instant::now();
         let found = self.read(url).await;
-        let ended = self.now.plus(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
-        let kept = match &found {
-            Ok(document) if is_good(document) => {
-                Kept { good: Some((Arc::clone(document), ended)), failed: None }
-            }
-            _ => Kept { good: before, failed: Some((found.clone(), ended)) },
-        };
+        let on = self.now.plus(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
+        let is_good = found.as_ref().is_ok_and(|document| is_good(document));
+        let attempt = Attempt { found: found.clone(), is_good, on };
+        documents.note(url, &attempt);
         // where another one was kept meanwhile, that stays
-        let _ = place.insert(kept);
+        let _ = place.insert(attempt);
         Ok((found?, false))
     }
 
-    /// What of what is kept counts now. It may be a little newer than this request.
-    fn of(&self, kept: &Kept) -> Option<Found> {
-        let counts = |on: Timestamp, most: i64| (-KEPT_MS..most).contains(&self.now.0.saturating_sub(on.0));
-        let good = kept.good.as_ref().filter(|(_, on)| counts(*on, self.max_age_ms));
-        let good = good.map(|(document, _)| Ok(Arc::clone(document)));
-        let failed = kept.failed.as_ref().filter(|(_, on)| counts(*on, FAILED_MS));
-        let failed = failed.map(|(found, _)| found.clone());
-        // whoever comes back from a provider was there: what fails since does not count
-        if self.max_age_ms < KEPT_MS { failed.or(good) } else { good.or(failed) }
+    /// Whether what was found then counts now, for this long. It may be a little newer than this request.
+    fn counts(&self, on: Timestamp, most: i64) -> bool {
+        (-KEPT_MS..most).contains(&self.now.0.saturating_sub(on.0))
     }
 
     /// Reads the document at this address, whether it is kept or not.
@@ -111,8 +127,9 @@ impl Asking {
     /// Keeps a document that was judged to be good.
     pub(super) fn keep(&self, url: &str, body: &Arc<Vec<u8>>) {
         if let Some(documents) = &self.documents {
-            let kept = Kept { good: Some((Arc::clone(body), self.now)), failed: None };
-            documents.0.insert(url.to_owned(), kept);
+            let attempt = Attempt { found: Ok(Arc::clone(body)), is_good: true, on: self.now };
+            documents.note(url, &attempt);
+            documents.attempts.insert(url.to_owned(), attempt);
         }
     }
 

@@ -22,7 +22,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-pub use documents::{ALIVE_MS, ANEW_MS, Asking, Documents, KEPT_MS};
+pub use documents::{Asking, Documents, KEPT_MS, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS};
 pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
 
 /// What an instance is set to, as far as signing in there needs it.
@@ -68,10 +68,7 @@ impl Connection {
         let options = options(&app.master, tx, owner, id.into())?;
         let listed = |setting| words(options.get(setting)).map(str::to_owned).collect();
         let only = |is_set: bool, setting: Setting<_, _>| if is_set { listed(setting) } else { Vec::new() };
-        let path = match options.get(ProviderOption::CALLBACK_PATH) {
-            "" => format!("/external/{id}/callback"),
-            path => path.to_owned(),
-        };
+        let path = callback_path(&id.to_string(), options.get(ProviderOption::CALLBACK_PATH));
         let authority = if is_addressed { options.get(ProviderOption::AUTHORITY) } else { "" };
         let client = Client {
             kind,
@@ -206,6 +203,11 @@ impl Connection {
         })?;
         Ok(())
     }
+}
+
+/// The path of the redirect URI of the instance with this id, by its option `CallbackPath`, which may be empty.
+pub fn callback_path(instance: &str, set: &str) -> String {
+    if set.is_empty() { format!("/external/{instance}/callback") } else { set.to_owned() }
 }
 
 fn options(

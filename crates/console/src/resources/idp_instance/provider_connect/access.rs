@@ -17,7 +17,7 @@ use crate::{
 /// The settings that a provider of this kind must have.
 async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {
     let mut all = settings::settings(visit, of.resource, of.key, of.row).await?;
-    all.retain(|setting| of.kind.settings.contains(&setting.name.as_str()));
+    all.retain(|setting| of.kind.settings().any(|name| name == setting.name));
     Ok(all)
 }
 
@@ -81,7 +81,7 @@ fn page(
     let fields = all.iter().flat_map(|setting| {
         let mut fields = settings::told(visit, setting, wrong, true);
         if let Some(first) = fields.first_mut() {
-            explain(visit, of, &setting.name, first);
+            explain(visit, of, setting, first);
             // what was typed beside one that was refused is not stored yet, and not missing
             let is_of_stored = first.get("error") == Some(&json!(setting.wrong(visit)));
             if is_of_stored && !matches!(refused, Refused::Missing) {
@@ -119,8 +119,8 @@ fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
 }
 
 /// Says where it is found at the provider, and of a secret whether there is one.
-fn explain(visit: &Visit<'_>, of: &Connecting<'_>, name: &str, field: &mut Map<String, Value>) {
-    let key = format!("find_{}_{name}", of.kind.name);
+fn explain(visit: &Visit<'_>, of: &Connecting<'_>, setting: &Setting, field: &mut Map<String, Value>) {
+    let key = format!("find_{}_{}", of.kind.name, setting.name);
     let is_secret = field.get("control") == Some(&json!("secret"));
     // a secret that is stored stays where its field is left empty
     let set = visit.words.page("secret_is_set");
@@ -128,7 +128,8 @@ fn explain(visit: &Visit<'_>, of: &Connecting<'_>, name: &str, field: &mut Map<S
     let hint = format!("{} {}", visit.words.page(&key), if is_set { set } else { "" });
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),
-        ("required".to_owned(), json!(!is_set)),
+        // a certificate may stand for the secret
+        ("required".to_owned(), json!(!is_set && !setting.wrong(visit).is_empty())),
         ("is_wide".to_owned(), json!(true)),
     ]);
 }

@@ -69,7 +69,7 @@ fn kinds(visit: &Visit<'_>, resource: &Resource, types: &[Value]) -> Result<Resp
     let offered = KINDS.iter().filter(|kind| type_of(types, kind).is_some());
     let told: Vec<Value> = offered
         .map(|kind| {
-            let needs: Vec<String> = kind.settings.iter().map(|name| words.option(name)).collect();
+            let needs: Vec<String> = kind.settings().map(|name| words.option(name)).collect();
             json!({
                 "icon": kind.icon, "label": words.page(&format!("provider_{}", kind.name)),
                 "about": words.page(&format!("provider_{}_about", kind.name)),

@@ -75,15 +75,9 @@ pub async fn show(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(resource.patch)?;
-    let row = read(visit, resource, key).await?;
-    let kind = of_row(&row).ok_or_else(nothing_here)?;
-    let item = item(visit, resource, key);
-    if !is_unfinished(&row) {
-        return Ok(see_other(&item));
-    }
+    let (row, item) = opened(visit, resource, key).await?;
+    let Some(of) = connecting(resource, key, (&row, &item))? else { return Ok(see_other(&item)) };
     let is_set = has_settings(&row);
-    let of = Connecting { resource, key, row: &row, kind, item: &item };
     match visit.parameter("step") {
         Some("access") => access::show(visit, &of).await,
         // without all settings nobody could sign in
@@ -103,14 +97,8 @@ pub async fn run(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(resource.patch)?;
-    let row = read(visit, resource, key).await?;
-    let kind = of_row(&row).ok_or_else(nothing_here)?;
-    let item = item(visit, resource, key);
-    if !is_unfinished(&row) {
-        return Ok(see_other(&item));
-    }
-    let of = Connecting { resource, key, row: &row, kind, item: &item };
+    let (row, item) = opened(visit, resource, key).await?;
+    let Some(of) = connecting(resource, key, (&row, &item))? else { return Ok(see_other(&item)) };
     match one(&visit.form, "step") {
         Some("access") => access::run(visit, &of).await,
         Some("serve") if has_settings(&row) => serve::run(visit, &of).await,
@@ -126,6 +114,26 @@ struct Connecting<'a> {
     kind: &'static Kind,
     /// The address of its own page.
     item: &'a str,
+}
+
+/// The instance, for who may change it, and the address of its own page.
+async fn opened(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    key: &str,
+) -> Result<(Value, String), Problem> {
+    visit.need(resource.patch)?;
+    Ok((read(visit, resource, key).await?, item(visit, resource, key)))
+}
+
+/// The provider that is being connected; `None` where that is done.
+fn connecting<'a>(
+    resource: &'static Resource,
+    key: &'a str,
+    (row, item): (&'a Value, &'a str),
+) -> Result<Option<Connecting<'a>>, Problem> {
+    let kind = of_row(row).ok_or_else(nothing_here)?;
+    Ok(is_unfinished(row).then_some(Connecting { resource, key, row, kind, item }))
 }
 
 fn item(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {

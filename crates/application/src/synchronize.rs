@@ -39,7 +39,7 @@ struct Progress {
 /// # Errors
 /// Errors of the store.
 pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Answer, Problem> {
-    let mut progress = match call.result::<Progress>(0)? {
+    let mut progress = match call.result::<Progress>() {
         None => begin(call, tx, mirror)?,
         Some(progress) if progress.is_over => return Ok(answer_form(call, progress.result.clone())),
         Some(progress) => (*progress).clone(),

@@ -34,7 +34,7 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
     items: Vec<T>,
     weigh: fn(&T) -> Result<u64, Vec<FieldFault>>,
 ) -> Result<Vec<Violation>, Problem> {
-    let Some(judged) = writer.result::<Judged<T>>(0)? else {
+    let Some(judged) = writer.result::<Judged<T>>() else {
         return Err(writer.need(Work::new(purpose, move || {
             let started = Instant::now();
             weigh_all(items, weigh, &|| started.elapsed() < TIME)

@@ -7,8 +7,6 @@ mod requested;
 mod rules;
 mod told;
 
-use std::{any::Any, sync::Arc};
-
 use chancery_management::claim_rule::{Unusable, run};
 use chancery_oauth::GROUPS;
 use chancery_record::Timestamp;
@@ -65,28 +63,16 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The work, whose result [`Pending::result`] reads.
-    pub fn work(self) -> Work {
+    /// The work that runs the rules: what is released after them, or why they cannot run.
+    pub fn work(self) -> Work<Result<ReleasedClaims, Unusable>> {
         let Self { rules, facts, asked, .. } = self;
-        Work::new(Purpose::Claims, move || -> Judged {
+        Work::new(Purpose::Claims, move || {
             let set = rules.compile()?;
             let evaluation = run(&set, &facts.claims, false)?;
             tell(&evaluation.outcome.claims, &facts, &asked)
         })
     }
-
-    /// The result of the work.
-    ///
-    /// # Errors
-    /// It is that of other work: a fault of the server.
-    pub fn result(done: Arc<dyn Any + Send + Sync>) -> Result<Arc<Judged>, StoreError> {
-        done.downcast()
-            .map_err(|_| StoreError::Internal("the result of claim rules is of another kind".into()))
-    }
 }
-
-/// What is told after the rules, or why they cannot run.
-pub type Judged = Result<ReleasedClaims, Unusable>;
 
 /// What the claim rules in force are to run on, for tokens of this scope; `None` where there are no rules, or the person is not
 /// admitted.

@@ -77,18 +77,17 @@ pub use end_session::{SIGN_OUT, SIGNED_OUT, SignOutAnswer, SignedOut, SigningOut
 pub use external::{EXTERNAL, flow_of_state};
 pub use kept_flow::{IN_ROW, KeptFlow};
 pub use logout::Told;
-pub use new_password::{ChangeBegun, NewPassword};
+pub use new_password::NewPassword;
 pub use outcome::{Judged, NewSession, Outcome, Page, PageError};
 pub use own::{OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user, platform_user};
 pub use page::{
     ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD, QUESTIONNAIRE,
     RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
 };
-pub use passkey::{PasskeyBegun, PasskeyShown};
-pub use password::{Attempt, Begun, Credentials, LONGEST as LONGEST_SECRET};
+pub use password::{Credentials, LONGEST as LONGEST_SECRET};
 pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
-pub use questionnaire::{AnswersBegun, item_of};
+pub use questionnaire::item_of;
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;
 pub use refresh::GRANT_TYPE as REFRESH_TOKEN;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chancery_flow::{Action, DueAction, Event, Identified, Method, Proven, Step};
 use chancery_record::Secret;
-use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
+use chancery_resource::{Problem, Purpose, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::password::{
     own_change::{NewPasswordFault, PasswordState, VerifiedChange, begin_change, change},
@@ -35,34 +35,20 @@ pub struct NewPassword {
     pub repeated: Secret,
 }
 
-/// What a post to the page comes to at first.
-pub enum ChangeBegun {
-    /// It is answered.
-    Answered(Outcome),
-    /// The present password is to be verified, and the new one hashed.
-    Verify(Box<Change>, Work),
-}
-
-/// A change whose present password is being verified.
-pub struct Change {
-    kept: KeptFlow,
-    circumstances: Circumstances,
-    store: Uuid,
-}
-
 impl Provider<'_> {
-    /// Counts an attempt at the present password.
+    /// Counts an attempt at the present password, verifies it and hashes the new one outside of transactions, and sets the new one
+    /// where the present one was right.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn begin_change(
+    /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
+    pub async fn change_password(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        mut kept: KeptFlow,
         typed: NewPassword,
-    ) -> Result<ChangeBegun, Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok(ChangeBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
@@ -70,12 +56,12 @@ impl Provider<'_> {
             examined.due.identified().filter(|_| is_due(&examined)).map(|identified| identified.instance);
         let (Some(store), Some(user)) = (due, examined.user().map(|user| user.user)) else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok(ChangeBegun::Answered(after_post(kept, outcome)));
+            return Ok((after_post(kept, outcome), Judged::Not));
         };
         let has_none = examined.password.as_ref().is_some_and(|password| password.is_missing);
         let faults = faults_of(&typed, has_none);
         if !faults.is_empty() {
-            return Ok(ChangeBegun::Answered(again(kept, faults)));
+            return Ok((again(kept, faults), Judged::Not));
         }
         let (app, now, new) = (Arc::clone(self.context), visit.now, typed.new);
         let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
@@ -83,26 +69,10 @@ impl Provider<'_> {
             begin_change(&context, tx, user, (new.clone(), has_none))
         });
         let Some(pending) = counting.await? else {
-            return Ok(ChangeBegun::Answered(Outcome::Error(PageError::NO_FLOW)));
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
         };
         let work = Work::new(Purpose::Password, move || pending.verify(&typed.current));
-        Ok(ChangeBegun::Verify(Box::new(Change { kept, circumstances, store }), work))
-    }
-
-    /// Sets the new password where the present one was right, and goes on; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn end_change(
-        self,
-        visit: &Visit,
-        changing: Box<Change>,
-        verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let verified: Arc<VerifiedChange> = verified.downcast().map_err(|_| {
-            StoreError::Internal("the result of verifying a password is of another kind".into())
-        })?;
-        let Change { mut kept, circumstances, store } = *changing;
+        let verified = self.pool.run(None, work).await?;
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));

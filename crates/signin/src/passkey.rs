@@ -31,49 +31,40 @@ const LONGEST: usize = 64 << 10;
 /// How long what an authenticator was asked is remembered once it was answered, in ms: as long as a flow lasts.
 const SPENT_MS: i64 = 30 * 60_000;
 
-/// What a post with an authenticator's answer comes to at first.
-pub enum PasskeyBegun {
-    /// It is answered.
-    Answered(Outcome, Judged),
-    /// The answer is to be verified.
-    Verify(Box<PasskeyShown>, Work),
+/// The work of verifying what an authenticator answered.
+enum Verifying {
+    /// A registration.
+    Made(Work<Made>),
+    /// An assertion.
+    Proved(Work<Proved>),
 }
 
-/// An answer that is being verified.
-pub struct PasskeyShown {
-    kept: KeptFlow,
-    circumstances: Circumstances,
-    store: OfferedStore,
-    page: &'static str,
-    state: Vec<u8>,
-}
-
-/// Answers that the page shows once more.
-fn refused(kept: KeptFlow, page: &'static str) -> PasskeyBegun {
-    PasskeyBegun::Answered(kept.again(page, "passkey_wrong", ""), Judged::Wrong)
+/// The page once more.
+fn refused(kept: KeptFlow, page: &'static str) -> (Outcome, Judged) {
+    (kept.again(page, "passkey_wrong", ""), Judged::Wrong)
 }
 
 impl Provider<'_> {
-    /// Begins to judge what an authenticator answered, on the page of a password, of a second factor, or on the one that
-    /// makes a passkey.
+    /// Verifies what an authenticator answered outside of transactions, and decides: on the page of a password, of a second factor, or
+    /// on the one that makes a passkey.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn begin_passkey(
+    /// The database fails, or the queue for passkeys is full.
+    pub async fn verify_passkey(
         self,
         visit: &Visit,
         mut kept: KeptFlow,
         (page, answer): (&'static str, &str),
-    ) -> Result<PasskeyBegun, Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok(PasskeyBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let stores = self.stores_for(page, &circumstances, &examined);
         if stores.is_empty() {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok(PasskeyBegun::Answered(after_post(kept, outcome), Judged::Not));
+            return Ok((after_post(kept, outcome), Judged::Not));
         }
         let answer = Some(answer).filter(|answer| answer.len() <= LONGEST);
         let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer).ok());
@@ -87,20 +78,35 @@ impl Provider<'_> {
                 let (state, answer) = (judged.clone(), answer.clone());
                 if is_made {
                     let registering = registering(&context, tx)?;
-                    let work =
-                        Work::new(Purpose::Passkey, move || -> Made { registering.verify(&state, &answer) });
-                    return Ok(Some((store.clone(), work)));
+                    let work = Work::new(Purpose::Passkey, move || registering.verify(&state, &answer));
+                    return Ok(Some((store.clone(), Verifying::Made(work))));
                 }
                 if let Ok(Some(shown)) = recognize(&context, tx, answer)? {
                     let work = Work::new(Purpose::Passkey, move || shown.verify(&state));
-                    return Ok(Some((store.clone(), work)));
+                    return Ok(Some((store.clone(), Verifying::Proved(work))));
                 }
             }
             Ok::<_, Problem>(None)
         });
         let Some((store, work)) = finding.await? else { return Ok(refused(kept, page)) };
-        let shown = PasskeyShown { kept, circumstances, store, page, state };
-        Ok(PasskeyBegun::Verify(Box::new(shown), work))
+        let work = match work {
+            Verifying::Proved(work) => work,
+            Verifying::Made(work) => {
+                let made = self.pool.run(None, work).await?;
+                let making = move |doing: &Doing<'_>, tx: &mut Tx<'_>| make(doing, tx, &made, &state);
+                return self.advance(visit, (kept, PASSKEY), making).await;
+            }
+        };
+        let proved = self.pool.run(None, work).await?;
+        kept.mistake = None;
+        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
+            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        };
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&store, page), &proved, &state);
+        match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
+            Some(decided) => Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)),
+            None => Ok(refused(kept, page)),
+        }
     }
 
     /// The stores whose passkeys may answer on a page.
@@ -123,42 +129,6 @@ impl Provider<'_> {
             _ => Vec::new(),
         }
     }
-
-    /// Decides by an answer that was verified; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn end_passkey(
-        self,
-        visit: &Visit,
-        shown: Box<PasskeyShown>,
-        verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let PasskeyShown { mut kept, circumstances, store, page, state } = *shown;
-        if page == PASSKEY {
-            let made: Arc<Made> = downcast(verified)?;
-            return self
-                .advance(visit, (kept, PASSKEY), move |doing, tx| make(doing, tx, &made, &state))
-                .await;
-        }
-        kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
-        };
-        let proved: Arc<Proved> = downcast(verified)?;
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&store, page), &proved, &state);
-        match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
-            Some(decided) => Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)),
-            None => Ok((kept.again(page, "passkey_wrong", ""), Judged::Wrong)),
-        }
-    }
-}
-
-fn downcast<T: Send + Sync + 'static>(
-    verified: Arc<dyn std::any::Any + Send + Sync>,
-) -> Result<Arc<T>, StoreError> {
-    let other = |_| StoreError::Internal("the result of verifying a passkey is of another kind".into());
-    verified.downcast().map_err(other)
 }
 
 /// What an authenticator was asked counts once.

@@ -15,7 +15,7 @@ use crate::{
 };
 use chancery_flow::{Method, NotAdmitted, Proven, Step};
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{AppContext, Context, Problem, Purpose, StoreError, Tx, Work};
+use chancery_resource::{AppContext, Context, Problem, Purpose, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::{
     password::{
@@ -41,44 +41,27 @@ pub struct Credentials {
     pub keeps: bool,
 }
 
-/// What a post to the password page comes to at first.
-pub enum Begun {
-    /// It is answered.
-    Answered(Outcome),
-    /// The password is to be verified.
-    Verify(Box<Attempt>, Work),
-}
-
-/// An attempt whose password is being verified.
-pub struct Attempt {
-    kept: KeptFlow,
-    circumstances: Circumstances,
-    store: OfferedStore,
-    tenant: Uuid,
-    username: String,
-}
-
 impl Provider<'_> {
-    /// Counts an attempt.
+    /// Counts an attempt, verifies the password outside of transactions, and decides.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn begin_password(
+    /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
+    pub async fn sign_in_by_password(
         self,
         visit: &Visit,
         mut kept: KeptFlow,
         typed: Credentials,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         kept.keeps = typed.keeps;
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Begun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let Step::FirstFactor(due) = examined.due.step() else {
             // e.g. another tab has signed in
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok(Begun::Answered(after_post(kept, outcome)));
+            return Ok((after_post(kept, outcome), Judged::Not));
         };
         let tenant = due.tenant;
         let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
@@ -91,7 +74,7 @@ impl Provider<'_> {
             errors.push(("not_allowed".to_owned(), String::new()));
         }
         if !errors.is_empty() {
-            return Ok(Begun::Answered(again(kept, &typed.username, errors)));
+            return Ok((again(kept, &typed.username, errors), Judged::Not));
         }
         let Credentials { username, password, .. } = typed;
         let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
@@ -101,23 +84,7 @@ impl Provider<'_> {
         });
         let (store, pending) = counted.await?;
         let work = Work::new(Purpose::Password, move || pending.verify(&password));
-        Ok(Begun::Verify(Box::new(Attempt { kept, circumstances, store, tenant, username }), work))
-    }
-
-    /// Decides an attempt whose password was verified; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn end_password(
-        self,
-        visit: &Visit,
-        attempt: Box<Attempt>,
-        verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let verified: Arc<VerifiedSignIn> = verified.downcast().map_err(|_| {
-            StoreError::Internal("the result of verifying a password is of another kind".into())
-        })?;
-        let Attempt { mut kept, circumstances, store, tenant, username } = *attempt;
+        let verified = self.pool.run(None, work).await?;
         kept.mistake = None;
         let Some(completion) = self.completion(visit, &kept, &circumstances) else {
             return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));

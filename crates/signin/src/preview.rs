@@ -44,7 +44,7 @@ const CHALLENGE: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 /// # Errors
 /// The caller may not read the client app or the person; those of the store.
 pub fn preview_tokens(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let told = match call.result::<Json>(0)? {
+    let told = match call.result::<Json>() {
         Some(told) => told.to_string(),
         None => match prepare(call, tx)? {
             Ok(ready) => return Ok(Answer::after(Work::new(Purpose::Pattern, move || ready.tell()))),

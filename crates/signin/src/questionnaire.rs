@@ -1,8 +1,6 @@
 //! The page that asks people what they have not answered yet. Answers are checked outside of transactions, because of patterns, and
 //! kept where the same items are still due.
 
-use std::{any::Any, sync::Arc};
-
 use chancery_application::add_entries;
 use chancery_flow::{Action, Event, Urgency};
 use chancery_management::user_questionnaire_item::{AnswerFault, Item, ValidationFormat, check_submission};
@@ -27,22 +25,6 @@ const MOST_TYPED: usize = 16 << 10;
 /// The answers that were typed, by the ids of the items.
 type Typed = Vec<(Uuid, String)>;
 
-/// What a post to the page comes to at first.
-pub enum AnswersBegun {
-    /// It is answered.
-    Answered(Outcome),
-    /// The answers are to be checked.
-    Check(Box<Answering>, Work),
-}
-
-/// Answers that are being checked.
-pub struct Answering {
-    /// Whose they are.
-    pub person: Uuid,
-    kept: KeptFlow,
-    typed: Typed,
-}
-
 /// Codes of problems, each with its field.
 type Faults = Vec<(&'static str, String)>;
 
@@ -65,45 +47,29 @@ pub fn item_of(field: &str) -> Option<Uuid> {
 }
 
 impl Provider<'_> {
-    /// Takes the answers of a person, to be checked.
+    /// Checks the answers of a person outside of transactions, and stores them where all are good.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn begin_answers(
+    /// The database fails, or the queue for patterns is full.
+    pub async fn answer_questionnaire(
         self,
         visit: &Visit,
         kept: KeptFlow,
         typed: Typed,
-    ) -> Result<AnswersBegun, Problem> {
+    ) -> Result<(Outcome, Judged), Problem> {
         let Some(application) = self.application_of(&kept).await? else {
-            return Ok(AnswersBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
+            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
         };
         let circumstances = Circumstances::new(self, application, (visit, &kept));
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let person = examined.due.identified().map(|identified| identified.person);
         let Some(person) = person.filter(|_| is_due(&examined, Action::Questionnaire).is_some()) else {
             let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok(AnswersBegun::Answered(after_post(kept, outcome)));
+            return Ok((after_post(kept, outcome), Judged::Not));
         };
         let (items, given) = (examined.questions, typed.clone());
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
-        Ok(AnswersBegun::Check(Box::new(Answering { person, kept, typed }), work))
-    }
-
-    /// Keeps the answers where all are good, and goes on; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn end_answers(
-        self,
-        visit: &Visit,
-        answering: Box<Answering>,
-        checked: Arc<dyn Any + Send + Sync>,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let checked: Arc<Checked> = checked
-            .downcast()
-            .map_err(|_| StoreError::Internal("the result of checking answers is of another kind".into()))?;
-        let Answering { kept, typed, .. } = *answering;
+        let checked = self.pool.run(Some(person), work).await?;
         let keeping = move |doing: &Doing<'_>, tx: &mut Tx<'_>| keep_answers(doing, tx, &checked);
         let (outcome, judged) = self.advance(visit, (kept, QUESTIONNAIRE), keeping).await?;
         Ok((with_typed(outcome, typed), judged))

@@ -1,13 +1,13 @@
 //! The pages of a forgotten password: who has a name is mailed a link, and the link's page sets a new password. Nobody
 //! is signed in by it.
 
-use std::{any::Any, collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{FirstFactor, Step};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
-    AppContext, MasterKey, Problem, Tx, Work,
+    AppContext, MasterKey, Problem, Tx,
     settings::{Options, TenantOption},
 };
 use chancery_store::{Class, Mode, Store};
@@ -171,39 +171,30 @@ impl Provider<'_> {
         }))
     }
 
-    /// The work of a new password that is set by a link.
+    /// Hashes the new password of a link outside of transactions, and sets it: the code of what is wrong with it, if anything.
+    /// `None`: the link is not valid.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn begin_reset(
+    /// The database fails, or the queue for hashing passwords is full.
+    pub async fn reset_password(
         self,
         visit: &Visit,
-        link: &Arc<ResetLink>,
+        link: ResetLink,
         password: Secret,
-    ) -> Result<Option<Work>, Problem> {
-        let (app, now, link) = (Arc::clone(self.context), visit.now, Arc::clone(link));
-        let beginning = self.store.run("BeginPasswordReset", Mode::Quick, None, move |tx| {
-            let context = context_of_store(&app, tx, link.store, now)?;
-            forgotten::begin(&context, tx, (link.user, &link.token), password.clone()).map(Some)
-        });
-        gone_is_none(beginning.await)
-    }
-
-    /// Sets the new password: the code of what is wrong with it, if anything. `None`: the link is good for nothing.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn end_reset(
-        self,
-        visit: &Visit,
-        link: &Arc<ResetLink>,
-        worked: Arc<dyn Any + Send + Sync>,
     ) -> Result<Option<Result<(), &'static str>>, Problem> {
-        let (app, now, link) = (Arc::clone(self.context), visit.now, Arc::clone(link));
+        let (app, now, link) = (Arc::clone(self.context), visit.now, Arc::new(link));
+        let opened = Arc::clone(&link);
+        let beginning = self.store.run("BeginPasswordReset", Mode::Quick, None, move |tx| {
+            let context = context_of_store(&app, tx, opened.store, now)?;
+            forgotten::begin(&context, tx, (opened.user, &opened.token), password.clone()).map(Some)
+        });
+        let Some(work) = gone_is_none(beginning.await)? else { return Ok(None) };
+        let redeemed = self.pool.run(None, work).await?;
+        let app = Arc::clone(self.context);
         let ending = self.store.run("ResetForgottenPassword", Mode::Write, None, move |tx| {
             let mut context = context_of_store(&app, tx, link.store, now)?;
             let link = (link.user, &link.token);
-            Ok(match forgotten::end(&mut context, tx, link, worked.as_ref())? {
+            Ok(match forgotten::end(&mut context, tx, link, &redeemed)? {
                 Reset::Done => Some(Ok(())),
                 Reset::Faulty(fault) => Some(Err(code_of(fault))),
                 Reset::Refused => None,

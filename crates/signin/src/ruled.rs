@@ -104,8 +104,7 @@ impl Provider<'_> {
     /// Why there are no claims.
     pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<ReleasedClaims, RulesFailed> {
         let (granted, application) = (pending.granted.clone(), pending.application);
-        let done = self.pool.run(Some(granted.tenant), pending.work()).await?;
-        let detail = match Arc::unwrap_or_clone(Pending::result(done)?) {
+        let detail = match self.pool.run(Some(granted.tenant), pending.work()).await? {
             Ok(told) => return Ok(told),
             Err(Unusable(detail)) => detail,
         };

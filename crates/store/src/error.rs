@@ -18,6 +18,8 @@ pub enum Error {
     Busy,
     /// A statement took too long. Nothing changed.
     TooLong,
+    /// The operation needs work outside of the transaction before it can decide. Nothing changed.
+    Suspended,
     /// The database cannot be reached. Nothing changed.
     Unavailable(String),
     /// The connection broke during the commit, and whether the commit succeeded could not be found out.
@@ -35,6 +37,7 @@ impl fmt::Display for Error {
             Self::Retry => formatter.write_str("concurrent operations got in each other's way"),
             Self::Busy => formatter.write_str("there is too much to do"),
             Self::TooLong => formatter.write_str("a statement took too long"),
+            Self::Suspended => formatter.write_str("work is needed outside of the transaction"),
             Self::Unavailable(why) => write!(formatter, "the database cannot be reached: {why}"),
             Self::Unknown(why) => write!(formatter, "the outcome of a commit is unknown: {why}"),
             Self::Internal(why) => write!(formatter, "internal store error: {why}"),

@@ -81,7 +81,7 @@ impl Together<'_, '_> {
         }
         if let Some(work) = answer.work {
             self.progress.needed = Some(work);
-            return Err(Error::Internal("work that an operation needs was left undone".into()).into());
+            return Err(Error::Suspended.into());
         }
         call.answer.finish();
         let body = std::mem::take(&mut call.answer.bytes);

@@ -62,7 +62,7 @@ struct Sent {
 /// There is no such subscription.
 pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
-    let Some(sent) = call.result::<Sent>(0)? else {
+    let Some(sent) = call.result::<Sent>() else {
         let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
         let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
         let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;

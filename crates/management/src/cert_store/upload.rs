@@ -54,7 +54,7 @@ pub fn read_upload(
         );
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let known = writer.result::<Known>(0)?;
+    let known = writer.result::<Known>();
     let wanted: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
     let Some(known) = known else {
         if !wanted.is_empty() {

@@ -88,7 +88,7 @@ type Evaluated = Result<Evaluation, NoOutcome>;
 /// Reads rules and claims in the transaction. Compiling and evaluating take time, so both happen in the pool
 /// of workers, between two transactions.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    if let Some(evaluated) = call.result::<Evaluated>(0)? {
+    if let Some(evaluated) = call.result::<Evaluated>() {
         let evaluation = Result::as_ref(&evaluated).map_err(|none| match none {
             NoOutcome::Rules(Unusable(detail)) => Problem::conflict(detail.clone()),
             NoOutcome::Draft(faults) => draft::refusal(faults),

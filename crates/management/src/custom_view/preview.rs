@@ -157,7 +157,7 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let location = form.location.0.clone();
     let (name, levels) = owner_of(call, tx, &location)?;
     let mut wanted = Wanted::of(&form, &name)?;
-    if let Some(shown) = call.result::<Shown>(0)? {
+    if let Some(shown) = call.result::<Shown>() {
         let failure = shown.as_ref().as_ref().err().map(|failure| {
             let refusal = &failure.refusal;
             json!({ "view": failure.view, "line": refusal.line, "column": refusal.column, "detail": refusal.detail })

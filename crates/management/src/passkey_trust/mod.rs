@@ -186,10 +186,10 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let failure = Err("No source is configured.".to_owned());
         return finish(&call.context, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
-    let Some(fetched) = call.result::<FetchResult>(0)? else {
+    let Some(fetched) = call.result::<FetchResult>() else {
         return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, async move { fetch().await })));
     };
-    let Some(read) = call.result::<Result<VerifiedSnapshot, String>>(1)? else {
+    let Some(read) = call.result::<Result<VerifiedSnapshot, String>>() else {
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || {
             VerifiedSnapshot::of_fetched(&fetched, &context.metadata, now)
@@ -199,7 +199,7 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let Some(read) = call.result::<Result<VerifiedSnapshot, Refusal>>(0)? else {
+    let Some(read) = call.result::<Result<VerifiedSnapshot, Refusal>>() else {
         let form: SignedBlob = read_form(call)?;
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         let work = move || VerifiedSnapshot::read(form.signed_blob_jwt.as_str(), &context.metadata, now);

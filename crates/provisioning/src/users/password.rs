@@ -40,7 +40,7 @@ pub fn step(
     fields: &Fields,
 ) -> Result<Step, Problem> {
     let Some(Serde::String(password)) = fields.secrets.get(MEMBER) else { return Ok(Step::Done(None)) };
-    if let Some(made) = call.result::<HashOutcome>(0)? {
+    if let Some(made) = call.result::<HashOutcome>() {
         made.hash(MEMBER)?;
         return Ok(Step::Done(Some(NewPassword(made))));
     }

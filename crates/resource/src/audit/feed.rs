@@ -88,7 +88,7 @@ pub fn follow(
     write: impl FnOnce(Found, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     let state = TrailState::read(tx, trail)?;
-    let begun = call.result::<Begun>(call.steps.results.len().wrapping_sub(1))?;
+    let begun = call.result::<Begun>();
     let begun = begun.map_or_else(|| Begun::first(call, tx, (trail, &state)), |begun| Ok(*begun))?;
     if let Some(last) = begun.behind
         && is_waiting(tx, trail, last)?

@@ -53,8 +53,8 @@ impl Answer {
     }
 
     /// No answer yet: this work is to be done first, outside of any transaction.
-    pub fn after(work: Work) -> Self {
-        Self { work: Some(work), ..Self::new(0) }
+    pub fn after<T: Send + Sync + 'static>(work: Work<T>) -> Self {
+        Self { work: Some(work.stored()), ..Self::new(0) }
     }
 
     /// No answer yet: a piece is done, and the next one continues from `state`, which becomes the only result

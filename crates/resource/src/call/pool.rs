@@ -1,7 +1,7 @@
 //! Bounded queues for work that would hold others up: hashing passwords, opening certificates, decoding
 //! images, calling other servers. Each purpose has its own queue, in which callers take turns.
 
-use std::{any::Any, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use chancery_store::Error;
 use tokio::sync::Semaphore;
@@ -75,7 +75,7 @@ impl Pool {
     ///
     /// # Errors
     /// Too much waits already, or the work panicked.
-    pub async fn run(&self, caller: Option<Uuid>, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
+    pub async fn run<T: Send + 'static>(&self, caller: Option<Uuid>, work: Work<T>) -> Result<T, Error> {
         let purpose = work.purpose();
         let queue = self.queue(purpose);
         let counted = queue.waiting.take(WAITING).ok_or(Error::Busy)?;

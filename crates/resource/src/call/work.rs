@@ -4,31 +4,29 @@
 //! committed, the work is done in a bounded pool, and the operation is called again in a new transaction,
 //! where [`Call::result`](crate::Call::result) returns the result of the work.
 //!
-//! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need).
+//! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need): its transaction is
+//! rolled back, and runs again with the result. Sign-in pages await the pool themselves.
 //!
 //! An operation that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
 use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
 
-use crate::{Call, Problem};
+use crate::Call;
 
-/// The results of work, one for each step. They stay with the call, because a transaction may run twice.
-pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
+/// The result of work, as a call stores it. [`Steps::result`] finds it by its type.
+pub type StoredResult = Arc<dyn Any + Send + Sync>;
 
 /// The progress of a call that takes more than one transaction.
 #[derive(Default)]
 pub struct Steps {
-    /// The results of work between transactions.
-    pub results: Results,
+    /// The results of work between transactions, the newest last. They stay with the call, because a transaction may run twice.
+    pub results: Vec<StoredResult>,
     /// Work that a rule requests: see [`Writer::need`](crate::Writer::need).
     pub needed: Cell<Option<Work>>,
     /// Whether a unique index refused what was written, so that what is there must be looked at before writing.
     pub diagnose: bool,
 }
-
-/// The result of work.
-type Outcome = Arc<dyn Any + Send + Sync>;
 
 /// The purpose of work. Each purpose has a queue of its own, so that none holds up another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,42 +81,35 @@ impl Purpose {
     }
 }
 
-/// Work to be done outside of any transaction.
-pub struct Work {
+/// Work to be done outside of any transaction, and the type of its result.
+pub struct Work<T = StoredResult> {
     purpose: Purpose,
-    task: Task,
+    task: Task<T>,
 }
 
 /// The way in which work is done.
-pub enum Task {
+pub enum Task<T = StoredResult> {
     /// On a processor of this machine: in one of the few slots of the pool.
-    Compute(Box<dyn FnOnce() -> Outcome + Send>),
+    Compute(Box<dyn FnOnce() -> T + Send>),
     /// By waiting for another server, which must not hold up what is computed meanwhile.
-    Wait(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+    Wait(Pin<Box<dyn Future<Output = T> + Send>>),
 }
 
-impl fmt::Debug for Work {
+impl<T> fmt::Debug for Work<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Work")
     }
 }
 
-impl Work {
+impl<T> Work<T> {
     /// Work that runs when the pool has a free slot.
-    pub fn new<T: Send + Sync + 'static>(
-        purpose: Purpose,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Self {
-        Self { purpose, task: Task::Compute(Box::new(move || Arc::new(work()))) }
+    pub fn new(purpose: Purpose, work: impl FnOnce() -> T + Send + 'static) -> Self {
+        Self { purpose, task: Task::Compute(Box::new(work)) }
     }
 
     /// Work that waits, such as for an answer from the network. The future must have its own timeout.
-    pub fn waiting<T: Send + Sync + 'static>(
-        purpose: Purpose,
-        answer: impl Future<Output = T> + Send + 'static,
-    ) -> Self {
-        let task = Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome }));
-        Self { purpose, task }
+    pub fn waiting(purpose: Purpose, answer: impl Future<Output = T> + Send + 'static) -> Self {
+        Self { purpose, task: Task::Wait(Box::pin(answer)) }
     }
 
     /// The work's purpose.
@@ -127,15 +118,28 @@ impl Work {
     }
 
     /// The task to run.
-    pub fn into_task(self) -> Task {
+    pub fn into_task(self) -> Task<T> {
         self.task
+    }
+}
+
+impl<T: Send + Sync + 'static> Work<T> {
+    /// The same work, with a result that a call can store.
+    pub fn stored(self) -> Work {
+        let task = match self.task {
+            Task::Compute(compute) => Task::Compute(Box::new(move || Arc::new(compute()) as StoredResult)),
+            Task::Wait(answer) => {
+                Task::Wait(Box::pin(async move { Arc::new(answer.await) as StoredResult }))
+            }
+        };
+        Work { purpose: self.purpose, task }
     }
 }
 
 /// The progress of an operation that does its work in pieces, each in a transaction of its own.
 pub struct Piece {
     /// The state that the next call continues from. It replaces all earlier results.
-    pub state: Arc<dyn Any + Send + Sync>,
+    pub state: StoredResult,
     /// How many items are done.
     pub done: u64,
     /// How many items there were at the beginning.
@@ -149,25 +153,15 @@ impl fmt::Debug for Piece {
 }
 
 impl Steps {
-    /// The result of a step's work; `None` while it is not done.
-    ///
-    /// # Errors
-    /// The step's result is of another type: a fault of the server.
-    pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
-        let Some(result) = self.results.get(step) else { return Ok(None) };
-        Arc::clone(result)
-            .downcast()
-            .map(Some)
-            .map_err(|_| chancery_store::Error::Internal(format!("step {step} made something else")).into())
+    /// The newest result of this type; `None` while the work that has it is not done.
+    pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.results.iter().rev().find_map(|result| Arc::clone(result).downcast().ok())
     }
 }
 
 impl Call {
-    /// The result of a step's work: see [`Steps::result`].
-    ///
-    /// # Errors
-    /// The step's result is of another type: a fault of the server.
-    pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
-        self.steps.result(step)
+    /// The newest result of this type: see [`Steps::result`].
+    pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.steps.result()
     }
 }

@@ -129,21 +129,17 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that
-    /// this returns ends the operation, which runs again with the result. Rules run before anything is
-    /// written, so nothing is lost.
+    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that this returns rolls the
+    /// transaction back, and the operation runs again with the result. Rules run before anything is written, so nothing is lost.
     #[must_use]
-    pub fn need(self, work: Work) -> Problem {
-        self.steps.needed.set(Some(work));
-        chancery_store::Error::Internal(format!("a rule of {} left its work undone", self.shape.name)).into()
+    pub fn need<T: Send + Sync + 'static>(self, work: Work<T>) -> Problem {
+        self.steps.needed.set(Some(work.stored()));
+        chancery_store::Error::Suspended.into()
     }
 
-    /// The result of a step's work: see [`Steps::result`].
-    ///
-    /// # Errors
-    /// The step's result is of another type: a fault of the server.
-    pub fn result<T: Send + Sync + 'static>(self, step: usize) -> Result<Option<Arc<T>>, Problem> {
-        self.steps.result(step)
+    /// The newest result of this type: see [`Steps::result`].
+    pub fn result<T: Send + Sync + 'static>(self) -> Option<Arc<T>> {
+        self.steps.result()
     }
 }
 

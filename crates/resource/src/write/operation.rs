@@ -61,7 +61,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let answer = answer.and_then(|answer| check_postconditions(&call.context, tx).map(|()| answer));
     if let Some(work) = call.steps.needed.take() {
-        return Ok(Answer::after(work));
+        return Ok(Answer { work: Some(work), ..Answer::new(0) });
     }
     answer.map_err(|problem| explain(call, tx, problem))
 }

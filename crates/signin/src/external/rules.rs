@@ -1,11 +1,9 @@
 //! Runs claim rules on a provider's claims before they set fields of a platform user.
 
-use std::sync::Arc;
-
 use chancery_application::ExternalProfile;
 use chancery_claims::{Claim, Source};
 use chancery_management::claim_rule::{InForce, Place, Unusable, run};
-use chancery_resource::{Problem, Purpose, StoreError, Work};
+use chancery_resource::{Problem, Purpose, Work};
 use chancery_store::Mode;
 use uuid::Uuid;
 
@@ -43,12 +41,6 @@ impl Provider<'_> {
             let forwarded = run(&*rules.compile()?, &claims, false)?.outcome.claims;
             Ok(forwarded.into_iter().map(|claim| (claim.claim_type, claim.value)).collect())
         });
-        let done: Arc<Ruled> = self
-            .pool
-            .run(Some(tenant), work)
-            .await?
-            .downcast()
-            .map_err(|_| StoreError::Internal("the result of claim rules is of another kind".into()))?;
-        Ok(Arc::unwrap_or_clone(done).map(|claims| identity.profile(&claims)))
+        Ok(self.pool.run(Some(tenant), work).await?.map(|claims| identity.profile(&claims)))
     }
 }

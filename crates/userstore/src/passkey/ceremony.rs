@@ -164,7 +164,7 @@ type Registered = Result<Credential, Refusal>;
 
 pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
-    let Some(registered) = call.result::<Registered>(0)? else {
+    let Some(registered) = call.result::<Registered>() else {
         let (user, state) = take(&call.context, tx, call.request.parameter(1), true)?;
         if user != Some(owner.rid) {
             return Err(Problem::not_found("ceremony of this user"));
@@ -257,7 +257,7 @@ impl Proved {
 }
 
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    match call.result::<Proved>(0)? {
+    match call.result::<Proved>() {
         None => check(call, tx),
         Some(proved) => finish(call, tx, &proved),
     }

@@ -145,7 +145,7 @@ pub fn refusal(call: &Call, member: &str) -> Problem {
 /// Changes a password; the old one is the proof.
 pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ChangePassword = read_form(call)?;
-    match call.result::<Checked>(0)? {
+    match call.result::<Checked>() {
         None => begin(call, tx, form),
         Some(checked) => end(call, tx, &checked),
     }

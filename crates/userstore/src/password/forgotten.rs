@@ -112,7 +112,7 @@ pub fn begin(
     tx: &mut Tx<'_>,
     link: (Uuid, &Secret),
     password: Secret,
-) -> Result<Work, Problem> {
+) -> Result<Work<Redeemed>, Problem> {
     let good = find(context, tx, link)?;
     token::redeeming(context, tx, good.as_ref(), password)
 }
@@ -136,11 +136,10 @@ pub fn end(
     context: &mut Context,
     tx: &mut Tx<'_>,
     link: (Uuid, &Secret),
-    result: &(dyn std::any::Any + Send + Sync),
+    redeemed: &Redeemed,
 ) -> Result<Reset, Problem> {
     let good = find(context, tx, link)?;
-    let redeemed = result.downcast_ref::<Redeemed>();
-    let Some((mut found, made)) = redeemed.and_then(|redeemed| redeemed.of(good)) else {
+    let Some((mut found, made)) = redeemed.of(good) else {
         return Ok(Reset::Refused);
     };
     if let Some(fault) = made.fault() {

@@ -21,6 +21,7 @@ pub use attempt::{by_login, count_for_nobody, record_failure, write_for_nobody};
 pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
 pub use set::{HashOutcome, making, options, put_new};
 pub use stored_hash::is_set;
+pub use token::Redeemed;
 
 const PASSWORD: TextRule = TextRule {
     name: "Password",

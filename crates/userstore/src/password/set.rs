@@ -105,7 +105,7 @@ pub fn put_new(
 pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: InitialPassword = read_form(call)?;
     let mut found = UserForUpdate::in_path(call, tx)?;
-    let Some(made) = call.result::<HashOutcome>(0)? else {
+    let Some(made) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
             making(&call.context, tx, &found, form.password.0)?,
@@ -140,7 +140,7 @@ pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Proble
 pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPassword = read_form(call)?;
     let mut found = UserForUpdate::in_path(call, tx)?;
-    let Some(made) = call.result::<HashOutcome>(0)? else {
+    let Some(made) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
             making(&call.context, tx, &found, form.new_password.0)?,

@@ -113,7 +113,7 @@ pub(super) fn admit(
 }
 
 /// The outcome of checking and hashing the new password; without a user, the token was refused.
-pub(super) struct Redeemed {
+pub struct Redeemed {
     user: Option<i64>,
     made: Option<HashOutcome>,
 }
@@ -124,7 +124,7 @@ pub(super) fn redeeming(
     tx: &mut Tx<'_>,
     good: Option<&UserForUpdate>,
     password: Secret,
-) -> Result<Work, Problem> {
+) -> Result<Work<Redeemed>, Problem> {
     let Some(found) = good else {
         let parameters = stored_hash::parameters(context);
         return Ok(Work::new(Purpose::Password, move || {
@@ -163,7 +163,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPasswordWithToken = read_form(call)?;
     let found = find(call, tx)?;
     let good = admit(&call.context, tx, found, &form.token.0)?;
-    let Some(redeemed) = call.result::<Redeemed>(0)? else {
+    let Some(redeemed) = call.result::<Redeemed>() else {
         let work = redeeming(&call.context, tx, good.as_ref(), form.new_password.0)?;
         return Ok(Answer::after(work));
     };

@@ -47,7 +47,7 @@ pub fn text(
     tx: &mut Tx<'_>,
     owner: &OwnerRow,
     contact: &SecurityContact,
-) -> Result<Work, Problem> {
+) -> Result<Work<TextedCode>, Problem> {
     let gateway = gateway(context, tx)?;
     let permission =
         context.app.outbound.permission().map_err(|quiet| Problem::conflict(quiet.to_string()))?;

@@ -141,7 +141,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         set_by: None,
     };
     let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
-    let texted = call.result::<code::TextedCode>(0)?;
+    let texted = call.result::<code::TextedCode>();
     let is_texted = kind == ContactKind::Phone && !call.request.dry_run;
     // a number that the user has already is sent nothing: the insertion refuses it
     if is_texted && texted.is_none() && !code::is_known(tx, &owner, &contact)? {

@@ -121,7 +121,7 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let Some(made) = call.result::<Result<Picture, Refusal>>(0)? else {
+    let Some(made) = call.result::<Result<Picture, Refusal>>() else {
         let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)

@@ -5,10 +5,9 @@ use std::pin::Pin;
 use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
-    ACCESS_PASS, Act, AnswersBegun, Begun, CHOOSE, CONFIRM, CONSENT, CONTINUE, ChangeBegun, Confirmation,
-    Credentials, DEVICE, ENROL, EXTERNAL, GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome,
-    PASSKEY, PASSWORD, PageError, PassTyped, PasskeyBegun, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR,
-    TERMS, item_of,
+    ACCESS_PASS, Act, CHOOSE, CONFIRM, CONSENT, CONTINUE, Confirmation, Credentials, DEVICE, ENROL, EXTERNAL,
+    GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError,
+    PassTyped, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, TERMS, item_of,
 };
 
 use tokio::time::{Instant, sleep_until};
@@ -158,13 +157,7 @@ impl Browser<'_> {
 
     async fn answers(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
         let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
-        match self.provider().begin_answers(&self.visit, kept, typed.collect()).await? {
-            AnswersBegun::Answered(outcome) => Ok((outcome, Judged::Not)),
-            AnswersBegun::Check(answering, work) => {
-                let checked = self.app.pool.run(Some(answering.person), work).await?;
-                self.provider().end_answers(&self.visit, answering, checked).await
-            }
-        }
+        self.provider().answer_questionnaire(&self.visit, kept, typed.collect()).await
     }
 
     async fn password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
@@ -174,15 +167,7 @@ impl Browser<'_> {
             keeps: form.field("remember").is_some(),
         };
         let name = typed.username.clone();
-        let proving = Box::pin(async move {
-            match self.provider().begin_password(&self.visit, kept, typed).await? {
-                Begun::Answered(outcome) => Ok((outcome, Judged::Not)),
-                Begun::Verify(pending, work) => {
-                    let verified = self.app.pool.run(None, work).await?;
-                    self.provider().end_password(&self.visit, pending, verified).await
-                }
-            }
-        });
+        let proving = Box::pin(self.provider().sign_in_by_password(&self.visit, kept, typed));
         self.attempt((PASSWORD, &name), proving).await
     }
 
@@ -193,29 +178,13 @@ impl Browser<'_> {
             repeated: form.secret("repeated_password"),
         };
         let about = kept.id.clone();
-        let proving = Box::pin(async move {
-            match self.provider().begin_change(&self.visit, kept, typed).await? {
-                ChangeBegun::Answered(outcome) => Ok((outcome, Judged::Not)),
-                ChangeBegun::Verify(changing, work) => {
-                    let verified = self.app.pool.run(None, work).await?;
-                    self.provider().end_change(&self.visit, changing, verified).await
-                }
-            }
-        });
+        let proving = Box::pin(self.provider().change_password(&self.visit, kept, typed));
         self.attempt((NEW_PASSWORD, &about), proving).await
     }
 
     async fn passkey(&self, kept: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
         let about = kept.id.clone();
-        let proving = Box::pin(async move {
-            match self.provider().begin_passkey(&self.visit, kept, shown).await? {
-                PasskeyBegun::Answered(outcome, judged) => Ok((outcome, judged)),
-                PasskeyBegun::Verify(shown, work) => {
-                    let verified = self.app.pool.run(None, work).await?;
-                    self.provider().end_passkey(&self.visit, shown, verified).await
-                }
-            }
-        });
+        let proving = Box::pin(self.provider().verify_passkey(&self.visit, kept, shown));
         self.attempt((PASSKEY, &about), proving).await
     }
 }

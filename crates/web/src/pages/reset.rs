@@ -172,11 +172,7 @@ impl Browser<'_> {
         sealed: &str,
         password: Secret,
     ) -> Result<Option<Result<(), &'static str>>, Problem> {
-        let Some(link) = self.link(sealed).map(Arc::new) else { return Ok(None) };
-        let Some(work) = self.provider().begin_reset(&self.visit, &link, password).await? else {
-            return Ok(None);
-        };
-        let worked = self.app.pool.run(None, work).await?;
-        self.provider().end_reset(&self.visit, &link, worked).await
+        let Some(link) = self.link(sealed) else { return Ok(None) };
+        self.provider().reset_password(&self.visit, link, password).await
     }
 }

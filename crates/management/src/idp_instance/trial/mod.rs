@@ -69,7 +69,7 @@ pub static OPERATIONS: &[Op] = &[
 
 fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
-    let Some(begun) = call.result::<Begun>(0)? else {
+    let Some(begun) = call.result::<Begun>() else {
         let connection = connection(call, tx, &instance)?;
         return Ok(Answer::after(Work::waiting(
             Purpose::Elsewhere,
@@ -105,7 +105,7 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
-    if let Some(completed) = call.result::<Completed>(0)? {
+    if let Some(completed) = call.result::<Completed>() {
         call.answer.bytes.extend_from_slice(told::completed(&completed).to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
